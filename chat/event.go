@@ -1,0 +1,69 @@
+package chat
+
+import "time"
+
+// Event is something that members' sockets are told. Every one is stored before
+// it is published, but Typing, which is volatile.
+type Event interface {
+	event()
+}
+
+// MessageStored announces a new message to all sockets of all members but the
+// one that sent it.
+type MessageStored struct {
+	Message      Message
+	Kind         Kind
+	MemberIDs    []ID // both members of a direct conversation; nil: the conversation's room
+	MemberCount  int
+	OriginSocket string // "" over HTTP, or when the outbox was taken over
+}
+
+// PositionMoved announces a position to the other members (of conversations of up
+// to ReceiptMembers) and to the user's own other devices.
+type PositionMoved struct {
+	Kind             PositionKind
+	ConversationID   ID
+	ConversationKind Kind
+	UserID           ID
+	Old, Seq         int64
+	At               Time
+	MemberIDs        []ID
+	MemberCount      int
+	OriginSocket     string
+	// Quiet moves are not news for anybody but the delivery machinery: a sender
+	// whose position moved over its own message alone.
+	Quiet bool
+}
+
+// TypingStarted is volatile.
+type TypingStarted struct {
+	ConversationID ID
+	UserID         ID
+	MemberIDs      []ID
+	OriginSocket   string
+}
+
+// ConversationChanged tells users that a conversation is new for them or
+// changed; each gets its own view of it.
+type ConversationChanged struct {
+	ConversationID ID
+	UserIDs        []ID // nil: all members
+	Joined         []ID // of these, who has just become a member
+	Left           []ID // who is no longer one
+}
+
+// PresenceChanged tells who watches the user.
+type PresenceChanged struct{ PresenceState }
+
+// AccessRevoked ends the sockets of a user whose token was issued before Before.
+type AccessRevoked struct {
+	UserID ID
+	Before time.Time
+}
+
+func (MessageStored) event()       {}
+func (PositionMoved) event()       {}
+func (TypingStarted) event()       {}
+func (ConversationChanged) event() {}
+func (PresenceChanged) event()     {}
+func (AccessRevoked) event()       {}
