@@ -16,6 +16,11 @@ type MessageStored struct {
 	MemberIDs    []ID // both members of a direct conversation; nil: the conversation's room
 	MemberCount  int
 	OriginSocket string // "" over HTTP, or when the outbox was taken over
+	// JSON is Message in its wire form, encoded once for everybody.
+	JSON []byte
+	// Sender is how the send moved the sender's own positions; zero when another
+	// node stored the message.
+	Sender PositionResult
 }
 
 // PositionMoved announces a position to the other members (of conversations of up
@@ -30,9 +35,6 @@ type PositionMoved struct {
 	MemberIDs        []ID
 	MemberCount      int
 	OriginSocket     string
-	// Quiet moves are not news for anybody but the delivery machinery: a sender
-	// whose position moved over its own message alone.
-	Quiet bool
 }
 
 // TypingStarted is volatile.

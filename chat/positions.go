@@ -1,0 +1,92 @@
+package chat
+
+import "context"
+
+// MarkDelivered moves the caller's delivered position up to and including seq.
+// done is called exactly once and must not block. Errors: invalid_argument,
+// not_found, overloaded, timeout, unavailable.
+func (s *Service) MarkDelivered(ctx context.Context, actor Actor, conversation ID, seq int64, done func(PositionResult, error)) {
+	if seq < 1 {
+		done(PositionResult{}, InvalidArgument("seq", "seq starts at 1"))
+		return
+	}
+	s.move(ctx, PositionMove{Kind: Delivered, UserID: actor.User.ID, ConversationID: conversation, UpTo: seq}, actor.SocketID, done)
+}
+
+// Acknowledge claims for a device of the user the messages with after < seq <=
+// upTo. A claim beyond a gap moves nothing: the caller keeps it and claims again
+// when the user's position has reached after.
+func (s *Service) Acknowledge(ctx context.Context, user, conversation ID, after, upTo int64, socket string, done func(PositionResult, error)) {
+	s.move(ctx, PositionMove{Kind: Delivered, UserID: user, ConversationID: conversation, After: after, UpTo: upTo}, socket, done)
+}
+
+// MarkRead moves the caller's read position (and with it the delivered one) up
+// to and including seq, clamped to lastSeq. done is called exactly once and must
+// not block. Errors: as MarkDelivered.
+func (s *Service) MarkRead(ctx context.Context, actor Actor, conversation ID, seq int64, done func(PositionResult, error)) {
+	if seq < 1 {
+		done(PositionResult{}, InvalidArgument("seq", "seq starts at 1"))
+		return
+	}
+	s.move(ctx, PositionMove{Kind: Read, UserID: actor.User.ID, ConversationID: conversation, UpTo: seq}, actor.SocketID, done)
+}
+
+func (s *Service) move(ctx context.Context, move PositionMove, socket string, done func(PositionResult, error)) {
+	s.store.MovePosition(s.bound(ctx), move, func(result PositionResult, err error) {
+		done(result, err)
+		if err == nil {
+			s.announce(context.WithoutCancel(ctx), move, socket, result)
+		}
+	})
+}
+
+// announce publishes what moved, delivered before read: the order in which it
+// is true.
+func (s *Service) announce(ctx context.Context, move PositionMove, socket string, r PositionResult) {
+	event := PositionMoved{
+		ConversationID: move.ConversationID, ConversationKind: r.Kind, UserID: move.UserID, At: r.At,
+		MemberIDs: r.MemberIDs, MemberCount: r.MemberCount, OriginSocket: socket,
+	}
+	if r.NewDelivered > r.OldDelivered {
+		event.Kind, event.Old, event.Seq = Delivered, r.OldDelivered, r.NewDelivered
+		s.publish(ctx, event)
+	}
+	if r.NewRead > r.OldRead {
+		event.Kind, event.Old, event.Seq = Read, r.OldRead, r.NewRead
+		s.publish(ctx, event)
+	}
+}
+
+// Receipts says which of the others has a message and has read it. Errors:
+// invalid_argument, not_found.
+func (s *Service) Receipts(ctx context.Context, actor Actor, conversation ID, seq int64, page PageRequest) (Page[Receipt], error) {
+	if seq < 1 {
+		return Page[Receipt]{}, InvalidArgument("seq", "seq starts at 1")
+	}
+	return s.store.Receipts(ctx, actor.User.ID, conversation, seq, page)
+}
+
+// Typing tells the other members that the caller is typing. The caller has
+// throttled it. Errors: not_found.
+func (s *Service) Typing(ctx context.Context, actor Actor, conversation ID) error {
+	pair, ok := s.pairs.Get(conversation)
+	if !ok {
+		// Not a direct conversation that this node has met: the store knows whether it
+		// is the caller's at all.
+		found, err := s.store.Conversation(ctx, actor.User.ID, conversation)
+		if err != nil {
+			return err
+		}
+		if found.Kind != Direct || found.Peer == nil {
+			s.publish(ctx, TypingStarted{ConversationID: conversation, UserID: actor.User.ID, OriginSocket: actor.SocketID})
+			return nil
+		}
+		pair = [2]ID{actor.User.ID, found.Peer.ID}
+		s.pairs.Add(conversation, pair)
+	}
+	if pair[0] != actor.User.ID && pair[1] != actor.User.ID {
+		return Errorf(CodeNotFound, "")
+	}
+	s.publish(ctx, TypingStarted{ConversationID: conversation, UserID: actor.User.ID, MemberIDs: pair[:], OriginSocket: actor.SocketID})
+	return nil
+}

@@ -1,0 +1,58 @@
+package chat
+
+import "context"
+
+// History is a page of a conversation. Errors: invalid_argument, not_found.
+func (s *Service) History(ctx context.Context, actor Actor, q HistoryQuery) (HistoryPage, error) {
+	switch {
+	case q.BeforeSeq != nil && q.AfterSeq != nil:
+		return HistoryPage{}, InvalidArgument("afterSeq", "beforeSeq and afterSeq exclude each other")
+	case q.BeforeSeq != nil && *q.BeforeSeq < 1:
+		return HistoryPage{}, InvalidArgument("beforeSeq", "beforeSeq is a seq, from 1")
+	case q.AfterSeq != nil && *q.AfterSeq < 0:
+		return HistoryPage{}, InvalidArgument("afterSeq", "afterSeq is a seq, or 0 for the beginning")
+	}
+	q.Limit = ClampLimit(q.Limit)
+	return s.store.History(ctx, actor.User.ID, q)
+}
+
+// Sync gives what came after the positions that a client holds. Those positions
+// count as delivered; what the answer brings does not until the client says so.
+// Errors: invalid_argument.
+func (s *Service) Sync(ctx context.Context, actor Actor, q SyncQuery) (SyncPage, error) {
+	if len(q.Positions) > MaxSyncPositions {
+		return SyncPage{}, InvalidArgument("positions", "at most %d positions", MaxSyncPositions)
+	}
+	for _, position := range q.Positions {
+		if position.Seq < 0 || position.Version < 0 {
+			return SyncPage{}, InvalidArgument("positions", "a position is a seq, or 0 for nothing held")
+		}
+	}
+	if q.Cursor == "" && len(q.Positions) > 0 {
+		if err := s.holdPositions(ctx, actor, q.Positions); err != nil {
+			return SyncPage{}, err
+		}
+	}
+	return s.store.Sync(ctx, actor.User.ID, q)
+}
+
+// holdPositions counts the named positions as delivered, where that is news. It
+// does not wait: the moves are queued, and a repeat of the sync repeats them.
+func (s *Service) holdPositions(ctx context.Context, actor Actor, positions map[ID]SyncPosition) error {
+	session, err := s.store.Session(ctx, actor.User.ID)
+	if err != nil {
+		return err
+	}
+	for _, lag := range session.Undelivered {
+		held, ok := positions[lag.ConversationID]
+		if !ok || held.Seq <= lag.LastDeliveredSeq {
+			continue
+		}
+		s.MarkDelivered(ctx, actor, lag.ConversationID, held.Seq, func(_ PositionResult, err error) {
+			if err != nil {
+				s.log.Warn("a position named in sync was not stored; the next sync repeats it", "error", err)
+			}
+		})
+	}
+	return nil
+}

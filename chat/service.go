@@ -1,0 +1,305 @@
+package chat
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+)
+
+// Service is every use case, for both doors. It checks what a caller may ask,
+// lets the Store decide in its own transactions what the caller may touch, and
+// publishes what was stored. Safe for concurrent use; it owns no goroutine.
+type Service struct {
+	store       Store
+	broadcaster Broadcaster
+	presence    Presence
+	clock       Clock
+	log         *slog.Logger
+	sendTimeout time.Duration
+
+	// A pair's direct conversation never changes, so it is remembered: a send to
+	// a user then needs no look-up of its own.
+	directs *lru.Cache[[32]byte, ID]
+	// Likewise who the two members of a direct conversation are, for typing.
+	pairs *lru.Cache[ID, [2]ID]
+}
+
+// ServiceConfig is what a Service works with. Store, Broadcaster and Presence are
+// required.
+type ServiceConfig struct {
+	Store       Store
+	Broadcaster Broadcaster
+	Presence    Presence
+	Clock       Clock         // default SystemClock
+	Logger      *slog.Logger  // default slog.Default
+	SendTimeout time.Duration // how long a send or a receipt may wait for its turn; default 10 s
+}
+
+// directCacheSize bounds each of the two caches of direct conversations: about
+// 10 MB in all when full.
+const directCacheSize = 1 << 16
+
+// NewService wires a Service.
+func NewService(c ServiceConfig) *Service {
+	if c.Clock == nil {
+		c.Clock = SystemClock{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.SendTimeout == 0 {
+		c.SendTimeout = 10 * time.Second
+	}
+	directs, err := lru.New[[32]byte, ID](directCacheSize)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	pairs, err := lru.New[ID, [2]ID](directCacheSize)
+	if err != nil {
+		panic(err)
+	}
+	return &Service{
+		store: c.Store, broadcaster: c.Broadcaster, presence: c.Presence, clock: c.Clock,
+		log: c.Logger, sendTimeout: c.SendTimeout, directs: directs, pairs: pairs,
+	}
+}
+
+// deadlineContext bounds a queued call without a timer of its own: the queue
+// looks at Deadline before it starts the work.
+type deadlineContext struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline is the earlier one of both contexts.
+func (c deadlineContext) Deadline() (time.Time, bool) {
+	if outer, ok := c.Context.Deadline(); ok && outer.Before(c.deadline) {
+		return outer, true
+	}
+	return c.deadline, true
+}
+
+func (s *Service) bound(ctx context.Context) context.Context {
+	return deadlineContext{ctx, time.Now().Add(s.sendTimeout)}
+}
+
+// publish shows a stored event. Other nodes that miss it repair themselves from
+// the database, so a failure is for the log only.
+func (s *Service) publish(ctx context.Context, event Event) {
+	if err := s.broadcaster.Publish(ctx, event); err != nil && !errors.Is(err, context.Canceled) {
+		s.log.Warn("an event did not reach the other nodes", "error", err)
+	}
+}
+
+// User finds the one user that ref names. Errors: invalid_argument, not_found.
+func (s *Service) User(ctx context.Context, ref UserRef, field string) (User, error) {
+	if err := ref.Check(field); err != nil {
+		return User{}, err
+	}
+	users, err := s.store.ResolveUsers(ctx, []UserRef{ref})
+	if err != nil {
+		return User{}, err
+	}
+	return users[0], nil
+}
+
+// OpenDirect finds or makes the direct conversation of the caller and the user.
+// When it is new, both hear of it. Errors: invalid_argument (oneself), not_found,
+// forbidden.
+func (s *Service) OpenDirect(ctx context.Context, actor Actor, ref UserRef) (Conversation, bool, error) {
+	peer, err := s.User(ctx, ref, "userId")
+	if err != nil {
+		return Conversation{}, false, err
+	}
+	if peer.ID == actor.User.ID {
+		return Conversation{}, false, InvalidArgument("userId", "a conversation needs somebody else")
+	}
+	return s.openDirect(ctx, actor.User.ID, peer.ID)
+}
+
+func (s *Service) openDirect(ctx context.Context, a, b ID) (Conversation, bool, error) {
+	conversation, created, err := s.store.OpenDirect(ctx, a, b)
+	if err != nil {
+		return Conversation{}, false, err
+	}
+	s.directs.Add(pairKey(a, b), conversation.ID)
+	s.pairs.Add(conversation.ID, [2]ID{a, b})
+	if created {
+		both := []ID{a, b}
+		s.publish(ctx, ConversationChanged{ConversationID: conversation.ID, UserIDs: both, Joined: both})
+	}
+	return conversation, created, nil
+}
+
+// pairKey is the same for both orders of a pair.
+func pairKey(a, b ID) (key [32]byte) {
+	if slices.Compare(a[:], b[:]) > 0 {
+		a, b = b, a
+	}
+	copy(key[:16], a[:])
+	copy(key[16:], b[:])
+	return key
+}
+
+// CreateGroup makes a group of the caller and the members; all of them hear of
+// it. Errors: invalid_argument, not_found.
+func (s *Service) CreateGroup(ctx context.Context, actor Actor, title string, refs []UserRef) (Conversation, error) {
+	title, err := CheckLabel("title", title, MaxTitleLength)
+	if err != nil {
+		return Conversation{}, err
+	}
+	ids, err := s.resolveMembers(ctx, refs)
+	if err != nil {
+		return Conversation{}, err
+	}
+	group, err := s.store.CreateGroup(ctx, actor.User.ID, title, ids)
+	if err != nil {
+		return Conversation{}, err
+	}
+	all := ids
+	if !slices.Contains(all, actor.User.ID) {
+		all = append([]ID{actor.User.ID}, ids...)
+	}
+	s.publish(ctx, ConversationChanged{ConversationID: group.ID, UserIDs: all, Joined: all})
+	return group, nil
+}
+
+func (s *Service) resolveMembers(ctx context.Context, refs []UserRef) ([]ID, error) {
+	if len(refs) == 0 || len(refs) > MaxGroupMembers {
+		return nil, InvalidArgument("memberIds", "a group is made with 1 to %d memberIds", MaxGroupMembers)
+	}
+	for _, ref := range refs {
+		if err := ref.Check("memberIds"); err != nil {
+			return nil, err
+		}
+	}
+	users, err := s.store.ResolveUsers(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]ID, len(users))
+	for i, user := range users {
+		ids[i] = user.ID
+	}
+	return ids, nil
+}
+
+// AddMembers adds users to a group; they and the members hear of it. Errors:
+// not_found, forbidden, invalid_argument.
+func (s *Service) AddMembers(ctx context.Context, actor Actor, conversation ID, refs []UserRef) ([]ID, error) {
+	ids, err := s.resolveMembers(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	added, err := s.store.AddMembers(ctx, actor.User.ID, conversation, ids)
+	if err != nil || len(added) == 0 {
+		return added, err
+	}
+	s.publish(ctx, ConversationChanged{ConversationID: conversation, Joined: added})
+	return added, nil
+}
+
+// RemoveMember takes a user out of a group (oneself: leaves it). Nothing of the
+// conversation reaches the user's sockets afterwards. Errors: not_found,
+// forbidden.
+func (s *Service) RemoveMember(ctx context.Context, actor Actor, conversation ID, ref UserRef) error {
+	user, err := s.User(ctx, ref, "userId")
+	if err != nil {
+		return err
+	}
+	if err := s.store.RemoveMember(ctx, actor.User.ID, conversation, user.ID); err != nil {
+		return err
+	}
+	s.publish(ctx, ConversationChanged{ConversationID: conversation, Left: []ID{user.ID}})
+	return nil
+}
+
+// Conversation is one of the caller's. Errors: not_found.
+func (s *Service) Conversation(ctx context.Context, user, conversation ID) (Conversation, error) {
+	return s.store.Conversation(ctx, user, conversation)
+}
+
+// Conversations lists the caller's, newest activity first.
+func (s *Service) Conversations(ctx context.Context, actor Actor, page PageRequest) (ConversationPage, error) {
+	return s.store.Conversations(ctx, actor.User.ID, page)
+}
+
+// Members lists a conversation's members. Errors: not_found.
+func (s *Service) Members(ctx context.Context, actor Actor, conversation ID, page PageRequest) (Page[Member], error) {
+	return s.store.Members(ctx, actor.User.ID, conversation, page)
+}
+
+// Contacts lists the caller's contacts with their presence.
+func (s *Service) Contacts(ctx context.Context, actor Actor, page PageRequest) (Page[Contact], error) {
+	contacts, err := s.store.Contacts(ctx, actor.User.ID, page)
+	if err != nil {
+		return contacts, err
+	}
+	ids := make([]ID, len(contacts.Items))
+	for i, contact := range contacts.Items {
+		ids[i] = contact.User.ID
+	}
+	online, err := s.presence.Online(ctx, ids)
+	if err != nil {
+		return Page[Contact]{}, err
+	}
+	for i := range contacts.Items {
+		contacts.Items[i].Online = online[i]
+	}
+	return contacts, nil
+}
+
+// Presence answers for each of refs, in order. Only contacts and members of
+// common conversations are visible; anybody else, and who does not exist, looks
+// offline without a last time. Visible are those whose later changes the caller
+// may hear. Errors: invalid_argument.
+func (s *Service) Presence(ctx context.Context, actor Actor, ids []ID) (states []PresenceState, visible []ID, err error) {
+	if len(ids) > MaxPresenceUsers {
+		return nil, nil, InvalidArgument("userIds", "at most %d userIds", MaxPresenceUsers)
+	}
+	known, err := s.store.Acquainted(ctx, actor.User.ID, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	visible = make([]ID, len(known))
+	byID := make(map[ID]*PresenceState, len(known))
+	for i := range known {
+		visible[i] = known[i].UserID
+		byID[known[i].UserID] = &known[i]
+	}
+	online, err := s.presence.Online(ctx, visible)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range known {
+		known[i].Online = online[i]
+	}
+	states = make([]PresenceState, len(ids))
+	for i, id := range ids {
+		states[i] = PresenceState{UserID: id}
+		if state := byID[id]; state != nil {
+			states[i] = *state
+		}
+	}
+	return states, visible, nil
+}
+
+// Session is what a new connection of the user needs.
+func (s *Service) Session(ctx context.Context, user ID) (Session, error) {
+	return s.store.Session(ctx, user)
+}
+
+// UnreadTotal is the user's unread over conversations that are not muted.
+func (s *Service) UnreadTotal(ctx context.Context, user ID) (int64, error) {
+	return s.store.UnreadTotal(ctx, user)
+}
+
+// Shard spreads conversations over n workers, always the same way.
+func Shard(conversation ID, n int) int {
+	return int(binary.BigEndian.Uint64(conversation[8:]) % uint64(n))
+}
