@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"xabar/chat"
+)
+
+// Leeway is how far the clocks of the issuer and of this node may be apart.
+const Leeway = 30 * time.Second
+
+// maxTokenLength bounds the work that a stranger can cause with one handshake.
+const maxTokenLength = 16 << 10
+
+// A user that was looked up is remembered, so that a storm of reconnections does
+// not become a storm of queries.
+const (
+	userCacheSize = 50_000 // users, some 200 bytes each
+	userCacheTTL  = 10 * time.Minute
+)
+
+// Users makes and finds users; chat.Store is one.
+type Users interface {
+	EnsureUser(ctx context.Context, ref chat.UserRef, name string) (chat.User, error)
+}
+
+// Options of an Authenticator. The zero value is ready.
+type Options struct {
+	Clock chat.Clock // nil: the machine's
+}
+
+// Authenticator decides who a token speaks for. It is safe for concurrent use.
+type Authenticator struct {
+	keys   *Keys
+	users  Users
+	clock  chat.Clock
+	parser *jwt.Parser
+	cache  *lru.Cache[userKey, cachedUser]
+}
+
+// userKey is what a token says of its user: another name is another entry, so
+// that a changed claim reaches the store at once.
+type userKey struct {
+	ref  chat.UserRef
+	name string
+}
+
+type cachedUser struct {
+	user  chat.User
+	until time.Time
+}
+
+// New makes an Authenticator. The keys must not change any more.
+func New(keys *Keys, users Users, opts Options) *Authenticator {
+	if opts.Clock == nil {
+		opts.Clock = chat.SystemClock{}
+	}
+	cache, err := lru.New[userKey, cachedUser](userCacheSize)
+	if err != nil {
+		panic(err) // only a size below 1 fails
+	}
+	return &Authenticator{
+		keys:  keys,
+		users: users,
+		clock: opts.Clock,
+		cache: cache,
+		parser: jwt.NewParser(
+			jwt.WithValidMethods(keys.algorithms()),
+			jwt.WithExpirationRequired(),
+			jwt.WithLeeway(Leeway),
+			jwt.WithTimeFunc(opts.Clock.Now),
+		),
+	}
+}
+
+// Authenticate checks the token and returns its user, made if this is the first
+// token that names it. The Actor's ExpiresAt is the token's `exp`; for a token that is
+// only accepted by Leeway any more, the moment when that ends.
+//
+// Errors: unauthenticated, token_expired; unavailable when a key set cannot be
+// asked; what the store's EnsureUser fails with.
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Actor, error) {
+	claims, err := a.verify(ctx, token)
+	if err != nil {
+		return chat.Actor{}, err
+	}
+	user, err := a.user(ctx, userKey{ref: chat.UserRef(claims.Subject), name: string(claims.Name)})
+	if err != nil {
+		return chat.Actor{}, err
+	}
+	expires := claims.ExpiresAt.Time
+	if a.clock.Now().After(expires) {
+		expires = expires.Add(Leeway)
+	}
+	return chat.Actor{User: user, ExpiresAt: expires}, nil
+}
+
+func (a *Authenticator) verify(ctx context.Context, token string) (*claims, error) {
+	if token == "" {
+		return nil, chat.Errorf(chat.CodeUnauthenticated, "")
+	}
+	if len(token) > maxTokenLength {
+		return nil, chat.Errorf(chat.CodeUnauthenticated, "the token is longer than %d bytes", maxTokenLength)
+	}
+	c := new(claims)
+	_, err := a.parser.ParseWithClaims(token, c, a.keys.keyfunc(ctx))
+	switch {
+	case errors.Is(err, errKeysUnreachable):
+		return nil, chat.Wrap(chat.CodeUnavailable, err)
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return nil, chat.Wrap(chat.CodeTokenExpired, err)
+	case err != nil:
+		return nil, chat.Wrap(chat.CodeUnauthenticated, err)
+	}
+	return c, nil
+}
+
+// user is the store's user of the key, from the cache while that is fresh.
+func (a *Authenticator) user(ctx context.Context, key userKey) (chat.User, error) {
+	now := a.clock.Now()
+	if hit, ok := a.cache.Get(key); ok && now.Before(hit.until) {
+		return hit.user, nil
+	}
+	user, err := a.users.EnsureUser(ctx, key.ref, key.name)
+	if err != nil {
+		return chat.User{}, err
+	}
+	a.cache.Add(key, cachedUser{user: user, until: now.Add(userCacheTTL)})
+	return user, nil
+}
