@@ -1,0 +1,20 @@
+-- Members see a group from their own joining on; every change of a conversation
+-- counts its version up, and a message carries that of its last change.
+ALTER TABLE members ADD COLUMN joined_seq INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE conversations ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversations ADD COLUMN member_count INTEGER NOT NULL DEFAULT 0;
+UPDATE conversations SET
+    version = last_seq,
+    member_count = (SELECT count(*) FROM members m WHERE m.conversation_id = conversations.id);
+
+ALTER TABLE messages ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE messages ADD COLUMN reply_to_seq INTEGER;
+ALTER TABLE messages ADD COLUMN edited_at INTEGER;
+ALTER TABLE messages ADD COLUMN deleted_at INTEGER;
+-- When something about the message changed last (edit, deletion, reaction); NULL
+-- as long as it is as first stored. Keeps the index of changes to what changed.
+ALTER TABLE messages ADD COLUMN changed_at INTEGER;
+UPDATE messages SET version = seq;
+
+CREATE INDEX messages_changed ON messages (conversation_id, version) WHERE changed_at IS NOT NULL;
