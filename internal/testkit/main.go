@@ -1,0 +1,48 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// Patience is how long a test waits for something that takes moments on an idle
+// machine. A test that ends by it has failed.
+const Patience = 20 * time.Second
+
+// Main runs the tests of a package, removes what was built for them and fails
+// when they leave goroutines behind.
+func Main(m *testing.M) {
+	code := m.Run()
+	if err := binary.remove(); err != nil {
+		fmt.Fprintln(os.Stderr, "testkit:", err)
+		code = 1
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, "testkit: goroutines are left:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Context is the test's, with Patience as its deadline.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// Root is the module's folder.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
