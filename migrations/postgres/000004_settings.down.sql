@@ -1,0 +1,2 @@
+ALTER TABLE members DROP COLUMN muted_until;
+DROP TABLE settings;
