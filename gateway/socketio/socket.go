@@ -1,0 +1,179 @@
+package socketio
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"xabar/gateway/engineio"
+)
+
+// states of a Socket; it only moves forward.
+const (
+	stateConnecting    int32 = iota // middlewares run
+	stateConnected                  // CONNECT is queued
+	stateDisconnecting              // handlers of OnDisconnecting run, it is still in its rooms
+	stateDisconnected               // it is in no room, and never will be
+)
+
+// Socket is one client's membership in one namespace; a connection carries a Socket for each
+// namespace that its client has joined. All methods are safe for concurrent use.
+type Socket struct {
+	id     string
+	ns     *Namespace
+	client *client
+	auth   json.RawMessage
+
+	gate  sync.Mutex   // serialises connecting, joining, leaving and closing; before mu
+	state atomic.Int32 // written under gate
+	rooms int          // guarded by gate
+	slot  any          // the adapter's; guarded by gate
+
+	handlers atomic.Pointer[socketHandlers]
+
+	mu         sync.Mutex // guards the rest
+	acks       map[uint64]*pendingAck
+	acksClosed bool
+	data       any
+	ctx        context.Context
+	cancel     context.CancelFunc
+}
+
+// ID is the socket's id: random, known to the client, and a room of its own. (Clients
+// of protocol 3 have the Engine.IO session's id, prefixed by the namespace's name and "#".)
+func (s *Socket) ID() string { return s.id }
+
+// Namespace is the socket's namespace.
+func (s *Socket) Namespace() *Namespace { return s.ns }
+
+// Conn is the Engine.IO session below, shared by all namespaces of the client.
+func (s *Socket) Conn() *engineio.Socket { return s.client.conn }
+
+// Connected says that the client has joined the namespace and not left it.
+func (s *Socket) Connected() bool { return s.state.Load() == stateConnected }
+
+// Data is what SetData stored: nil at first.
+func (s *Socket) Data() any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.data
+}
+
+// SetData attaches a value to the socket. FetchSockets shows it, as JSON.
+func (s *Socket) SetData(v any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data = v
+}
+
+// Context ends when the socket is disconnected.
+func (s *Socket) Context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.cancel = context.WithCancel(context.Background())
+		if s.acksClosed {
+			s.cancel()
+		}
+	}
+	return s.ctx
+}
+
+func (s *Socket) endContext() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
+
+// Rooms are the rooms the socket is in, its own id among them.
+func (s *Socket) Rooms() []string {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	return s.ns.adapter.SocketRooms(s)
+}
+
+// Join puts the socket into rooms. Errors: ErrDisconnected when it has left already,
+// ErrTooManyRooms.
+func (s *Socket) Join(rooms ...string) error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.state.Load() == stateDisconnected {
+		return ErrDisconnected
+	}
+	if s.rooms+len(rooms) > s.ns.server.opts.MaxRooms && s.roomsWith(rooms) > s.ns.server.opts.MaxRooms {
+		s.ns.server.hookBound("MaxRooms")
+		return ErrTooManyRooms
+	}
+	s.rooms += s.ns.adapter.AddAll(s, rooms)
+	return nil
+}
+
+// roomsWith is how many rooms there would be.
+func (s *Socket) roomsWith(rooms []string) int {
+	set := make(map[string]struct{}, s.rooms+len(rooms))
+	for _, r := range s.ns.adapter.SocketRooms(s) {
+		set[r] = struct{}{}
+	}
+	for _, r := range rooms {
+		set[r] = struct{}{}
+	}
+	return len(set)
+}
+
+// Leave takes the socket out of a room.
+func (s *Socket) Leave(room string) {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if s.state.Load() != stateDisconnected && s.ns.adapter.Del(s, room) {
+		s.rooms--
+	}
+}
+
+// AdapterSlot is a place for what the namespace's adapter knows of the socket. Only adapters
+// may use it, and only within AddAll, Del, DelAll and SocketRooms.
+func (s *Socket) AdapterSlot() *any { return &s.slot }
+
+// Handshake is what is known of the request that opened the connection, and the auth payload.
+type Handshake struct {
+	Headers map[string]string `json:"headers"` // names in lower case
+	Time    string            `json:"time"`
+	Address string            `json:"address"` // the client's, behind trusted proxies
+	XDomain bool              `json:"xdomain"` // an Origin header was sent
+	Secure  bool              `json:"secure"`
+	Issued  int64             `json:"issued"` // milliseconds since 1970
+	URL     string            `json:"url"`
+	Query   map[string]string `json:"query"` // the last value of each name
+	Auth    json.RawMessage   `json:"auth"`  // an object; {} if the client sent none
+}
+
+// Handshake returns the handshake details, made anew by each call.
+func (s *Socket) Handshake() *Handshake {
+	h := s.client.conn.Handshake()
+	hs := &Handshake{
+		Headers: make(map[string]string, len(h.Headers)),
+		Time:    h.Time.Format("Mon Jan 02 2006 15:04:05 GMT-0700 (MST)"),
+		Address: h.Address, XDomain: h.XDomain, Secure: h.Secure,
+		Issued: h.Time.UnixMilli(), URL: h.URL,
+		Query: make(map[string]string, len(h.Query)),
+		Auth:  s.Auth(),
+	}
+	for k, v := range h.Headers {
+		hs.Headers[lower(k)] = joinHeader(k, v)
+	}
+	for k, v := range h.Query {
+		hs.Query[k] = v[len(v)-1]
+	}
+	return hs
+}
+
+// Auth is the auth payload of the client's CONNECT packet: a JSON object, {} if it sent none.
+// From clients of protocol 3 it is the query of the namespace's name.
+func (s *Socket) Auth() json.RawMessage {
+	if s.auth == nil {
+		return json.RawMessage("{}")
+	}
+	return s.auth
+}

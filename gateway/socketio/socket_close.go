@@ -1,0 +1,90 @@
+package socketio
+
+// Reasons of disconnection that this layer has; those of engineio.Reason come too.
+const (
+	ReasonClientDisconnect = "client namespace disconnect" // the client left the namespace
+	ReasonServerDisconnect = "server namespace disconnect" // Disconnect was called
+	ReasonForcedClose      = "forced server close"         // the client broke the protocol's order, or joined no namespace in time
+	ReasonShutdown         = "server shutting down"
+)
+
+// Disconnect makes the socket leave its namespace. The client gets what was emitted before,
+// then sees "io server disconnect" and does not come back by itself. close disconnects all other
+// namespaces of the client too and closes the connection, after everything queued went out.
+func (s *Socket) Disconnect(close bool) {
+	if !s.Connected() {
+		return
+	}
+	if close {
+		s.client.disconnect()
+		return
+	}
+	s.close(ReasonServerDisconnect, true)
+}
+
+// close ends the membership, once: whoever comes first does it and later calls return at once.
+// notify sends the DISCONNECT packet.
+func (s *Socket) close(reason string, notify bool) {
+	if !s.beginClose() {
+		return
+	}
+	if notify {
+		// fails only if the connection is gone, and then nobody needs it
+		_ = s.send(&Packet{Type: PacketDisconnect, Namespace: s.ns.name})
+	}
+	if h := s.handlers.Load(); h != nil {
+		s.runReason(h.disconnecting, reason)
+	}
+	s.leaveAll()
+	s.ns.remove(s)
+	s.client.remove(s)
+	s.failAcks()
+	s.endContext()
+	for _, f := range s.ns.handlers.load().disconnect {
+		s.client.guard("disconnect", func() { f(s, reason) })
+	}
+	if h := s.handlers.Load(); h != nil {
+		s.runReason(h.disconnect, reason)
+	}
+	s.ns.server.hookDisconnect(s.ns.name, reason)
+	s.ns.server.release(s.ns)
+}
+
+func (s *Socket) runReason(fns []func(string), reason string) {
+	for _, f := range fns {
+		s.client.guard("disconnect", func() { f(reason) })
+	}
+}
+
+// beginClose moves a connected socket to disconnecting. One that is still connecting is marked,
+// and its connecting goroutine gives up.
+func (s *Socket) beginClose() bool {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	switch s.state.Load() {
+	case stateConnected:
+		s.state.Store(stateDisconnecting)
+		return true
+	case stateConnecting:
+		s.state.Store(stateDisconnected)
+		s.ns.adapter.DelAll(s)
+	}
+	return false
+}
+
+// leaveAll takes the socket out of all rooms and lets it join no more.
+func (s *Socket) leaveAll() {
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	s.state.Store(stateDisconnected)
+	s.ns.adapter.DelAll(s)
+	s.rooms = 0
+}
+
+// discard cleans up a socket that was never connected.
+func (s *Socket) discard() {
+	s.beginClose()
+	s.failAcks()
+	s.endContext()
+	s.ns.server.release(s.ns)
+}
