@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -254,39 +255,88 @@ func (s *Service) Contacts(ctx context.Context, actor Actor, page PageRequest) (
 	return contacts, nil
 }
 
-// Presence answers for each of refs, in order. Only contacts and members of
-// common conversations are visible; anybody else, and who does not exist, looks
-// offline without a last time. Visible are those whose later changes the caller
-// may hear. Errors: invalid_argument.
-func (s *Service) Presence(ctx context.Context, actor Actor, ids []ID) (states []PresenceState, visible []ID, err error) {
-	if len(ids) > MaxPresenceUsers {
-		return nil, nil, InvalidArgument("userIds", "at most %d userIds", MaxPresenceUsers)
+// PresenceOf is the presence of whom a reference names, as far as the caller may
+// see it: else offline, without a time and without saying whether there is anybody.
+type PresenceOf struct {
+	Ref     UserRef
+	Visible bool
+	State   PresenceState // UserID only if Visible
+}
+
+// Presence answers for each of refs, in order. Only contacts and members of common
+// conversations are visible; those are whose later changes the caller may hear.
+// Errors: invalid_argument.
+func (s *Service) Presence(ctx context.Context, actor Actor, refs []UserRef) ([]PresenceOf, error) {
+	if len(refs) > MaxPresenceUsers {
+		return nil, InvalidArgument("userIds", "at most %d userIds", MaxPresenceUsers)
 	}
-	known, err := s.store.Acquainted(ctx, actor.User.ID, ids)
+	ids, err := s.lookUp(ctx, refs, "userIds")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	visible = make([]ID, len(known))
-	byID := make(map[ID]*PresenceState, len(known))
+	known, err := s.store.Acquainted(ctx, actor.User.ID, slices.Collect(maps.Values(ids)))
+	if err != nil {
+		return nil, err
+	}
+	visible := make([]ID, len(known))
 	for i := range known {
 		visible[i] = known[i].UserID
-		byID[known[i].UserID] = &known[i]
 	}
 	online, err := s.presence.Online(ctx, visible)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for i := range known {
-		known[i].Online = online[i]
+	byID := make(map[ID]PresenceState, len(known))
+	for i, state := range known {
+		state.Online = online[i]
+		byID[state.UserID] = state
 	}
-	states = make([]PresenceState, len(ids))
-	for i, id := range ids {
-		states[i] = PresenceState{UserID: id}
-		if state := byID[id]; state != nil {
-			states[i] = *state
+	answer := make([]PresenceOf, len(refs))
+	for i, ref := range refs {
+		answer[i].Ref = ref
+		if id, ok := ids[ref]; ok {
+			answer[i].State, answer[i].Visible = byID[id], byID[id].UserID == id
 		}
 	}
-	return states, visible, nil
+	return answer, nil
+}
+
+// lookUp finds the ids of those of refs that name somebody. A UUID is taken as it
+// is: what the caller may know of it is decided with the id.
+func (s *Service) lookUp(ctx context.Context, refs []UserRef, field string) (map[UserRef]ID, error) {
+	ids := make(map[UserRef]ID, len(refs))
+	var external []UserRef
+	for _, ref := range refs {
+		if err := ref.Check(field); err != nil {
+			return nil, err
+		}
+		if id, ok := ref.ID(); ok {
+			ids[ref] = id
+		} else {
+			external = append(external, ref)
+		}
+	}
+	if len(external) == 0 {
+		return ids, nil
+	}
+	users, err := s.store.ResolveUsers(ctx, external)
+	if err == nil {
+		for i, user := range users {
+			ids[external[i]] = user.ID
+		}
+		return ids, nil
+	}
+	// Somebody among them does not exist: find the others one by one.
+	for _, ref := range external {
+		users, err := s.store.ResolveUsers(ctx, []UserRef{ref})
+		switch {
+		case err == nil:
+			ids[ref] = users[0].ID
+		case CodeOf(err) != CodeNotFound:
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // Session is what a new connection of the user needs.

@@ -1,0 +1,138 @@
+package events
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"xabar/chat"
+)
+
+// catchUp brings one socket, of a client that does not sync, what lies beyond its
+// user's delivered position in one conversation: windows of chat.PageLimit, the
+// next one when the last message of the one before is acknowledged. While it runs the
+// conversation's live messages are held back from the socket; they are in the
+// store, where its windows find them. Its fields belong to the conversation's worker.
+type catchUp struct {
+	hub          *Hub
+	c            *client
+	conversation chat.ID
+	held         int64        // sent up to here
+	awaited      atomic.Int64 // the seq whose acknowledgement brings the next window; 0: none
+	moved        atomic.Int64 // Unix nanoseconds of the last acknowledgement
+}
+
+// catchUpTimeout is how long a catch-up waits for the next acknowledgement before
+// it takes the client for one that gives none. It is longer than the timeout of a
+// single message, so that a slow network at the moment of a reconnect does not
+// end it.
+func catchUpTimeout(ackTimeout time.Duration) time.Duration { return 2 * ackTimeout }
+
+func (u *catchUp) progress() time.Time { return time.Unix(0, u.moved.Load()) }
+
+// acknowledged is called on the socket's reader.
+func (u *catchUp) acknowledged(seq int64) {
+	u.moved.Store(time.Now().UnixNano())
+	if u.awaited.CompareAndSwap(seq, 0) {
+		u.post(func(w *worker) {
+			if _, waits := w.catches[u]; waits {
+				delete(w.catches, u)
+				u.next()
+			}
+		})
+	}
+}
+
+func (u *catchUp) post(do func(*worker)) {
+	if err := u.hub.post(context.Background(), u.conversation, job{do: do}); err != nil {
+		u.hub.log.Debug("a catch-up ends with the hub", "error", err)
+	}
+}
+
+// startCatchUp begins one after the seq from. The conversation is held back
+// already.
+func (h *Hub) startCatchUp(c *client, conversation chat.ID, from int64) {
+	u := &catchUp{hub: h, c: c, conversation: conversation, held: from}
+	u.next()
+}
+
+// next reads a window in the pool and hands it to the worker.
+func (u *catchUp) next() {
+	after := u.held
+	u.hub.reads.run(func() {
+		if u.c.closed.Load() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+		defer cancel()
+		page, err := u.hub.service.History(ctx, u.c.caller(), chat.HistoryQuery{
+			ConversationID: u.conversation, AfterSeq: &after, Limit: chat.PageLimit,
+		})
+		u.post(func(w *worker) { w.catchUpWindow(u, page, err) })
+	})
+}
+
+// catchUpWindow sends a window. After the last one live messages go on.
+func (w *worker) catchUpWindow(u *catchUp, page chat.HistoryPage, err error) {
+	switch {
+	case u.c.closed.Load():
+		return
+	case chat.CodeOf(err) == chat.CodeNotFound: // no longer a member
+		w.endCatchUp(u)
+		return
+	case err != nil:
+		// The client comes back by itself, and the catch-up with it.
+		w.hub.log.Warn("a catch-up failed; the connection is closed", "socket", u.c.socket.ID(), "error", err)
+		u.c.socket.Conn().Close()
+		return
+	}
+	sent := 0
+	for i := range page.Messages {
+		if w.sendCaughtUp(u, &page.Messages[i]) {
+			sent++
+		}
+	}
+	if s := w.streams[u.conversation]; !page.HasMore && (s == nil || s.last <= u.held) {
+		w.endCatchUp(u)
+		return
+	}
+	if sent == 0 {
+		u.next() // nothing to wait for: what went out live meanwhile comes with the next read
+		return
+	}
+	u.moved.Store(time.Now().UnixNano())
+	u.awaited.Store(u.held)
+	w.catches[u] = struct{}{}
+}
+
+func (w *worker) sendCaughtUp(u *catchUp, m *chat.Message) bool {
+	d, err := w.hub.prepareMessage(m, m.AppendJSON(nil), u.held)
+	if err != nil {
+		w.hub.log.Error("a message could not be encoded", "conversation", m.ConversationID, "seq", m.Seq, "error", err)
+		return false
+	}
+	u.held = m.Seq
+	d.catchUp = u
+	d.waiting.Add(1)
+	w.hub.pendingAcks.Add(1)
+	if _, err := u.c.socket.QueuePrepared(d.prepared); err != nil {
+		w.hub.pendingAcks.Add(-1)
+		d.start(w, 0)
+		return false
+	}
+	d.start(w, 1)
+	return true
+}
+
+// endCatchUp lets live messages through, but those that the catch-up has sent.
+func (w *worker) endCatchUp(u *catchUp) {
+	delete(w.catches, u)
+	s := w.streams[u.conversation]
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+	if s != nil && s.last >= u.held {
+		u.c.unhold(u.conversation)
+	} else if hold := u.c.held[u.conversation]; hold != nil {
+		hold.catching, hold.floor = false, u.held
+	}
+}

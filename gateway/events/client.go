@@ -1,0 +1,355 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"xabar/chat"
+	"xabar/gateway/socketio"
+)
+
+// client is one connected socket of a user.
+type client struct {
+	hub    *Hub
+	socket *socketio.Socket
+	user   chat.User
+	sync   bool // keeps its own positions and calls sync; else the hub catches it up
+
+	// holding is how many conversations may not go to the socket just so: while it
+	// initialises one for all of them, then one for each entry of held. 0 is the
+	// hot path: no lock.
+	holding atomic.Int32
+	live    atomic.Bool // ready, for those who only look
+	closed  atomic.Bool
+	slots   chan struct{} // one for each request that waits for the database
+
+	mu     sync.Mutex // guards the fields below
+	ready  bool
+	missed map[chat.ID]int64     // while not ready: conversation -> the seq before the first live message
+	left   map[chat.ID]bool      // while not ready: groups that the user was taken out of
+	held   map[chat.ID]*holdback // conversations that are caught up, or were
+	typed  map[chat.ID]time.Time // when typing was last let through
+	expiry *time.Timer           // closes the socket when its token ends
+	actor  chat.Actor
+	watch  []string // rooms of the users whose presence it hears
+}
+
+// holdback keeps live messages of a conversation from a socket: all of them while
+// a catch-up runs, afterwards those that the catch-up has already sent.
+type holdback struct {
+	catching bool
+	floor    int64
+}
+
+func clientOf(s *socketio.Socket) *client {
+	c, _ := s.Data().(*client)
+	return c
+}
+
+// caller is the actor as of now: a refreshed token changes it.
+func (c *client) caller() chat.Actor {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.actor
+}
+
+// handshakeAuth is what a client says in `auth`.
+type handshakeAuth struct {
+	Token string `json:"token"`
+	Sync  bool   `json:"sync"`
+}
+
+// authenticate is the namespace's middleware. What time does not heal is a
+// connect_error; what it does closes the transport, so that the official client's
+// own reconnection tries again.
+func (h *Hub) authenticate(s *socketio.Socket) error {
+	if h.draining.Load() {
+		s.Conn().Close()
+		return connectError(chat.Errorf(chat.CodeUnavailable, "this node is going away"))
+	}
+	var auth handshakeAuth
+	if err := json.Unmarshal(s.Auth(), &auth); err != nil {
+		return connectError(chat.Errorf(chat.CodeUnauthenticated, "auth must be an object with a token"))
+	}
+	if auth.Token == "" {
+		auth.Token = bearer(s.Conn().Handshake().Headers.Get("Authorization"))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	actor, err := h.cfg.Authenticate(ctx, auth.Token)
+	if err != nil {
+		known := chat.AsError(err)
+		if known.Code.Retryable() {
+			h.log.Warn("a handshake was turned away for now", "error", err)
+			s.Conn().Close()
+		}
+		return connectError(known)
+	}
+	actor.SocketID = s.ID()
+	s.SetData(&client{
+		hub: h, socket: s, user: actor.User, sync: auth.Sync, actor: actor,
+		slots: make(chan struct{}, maxClientReads),
+	})
+	return nil
+}
+
+func bearer(header string) string {
+	const prefix = "Bearer "
+	if len(header) > len(prefix) && header[:len(prefix)] == prefix {
+		return header[len(prefix):]
+	}
+	return ""
+}
+
+func connectError(e *chat.Error) error {
+	return &socketio.ConnectError{Message: e.Message, Data: struct {
+		Code    chat.Code `json:"code"`
+		Message string    `json:"message"`
+	}{e.Code, e.Message}}
+}
+
+// connected runs on the socket's reader before any of its events. From the moment
+// that the client is in the tables, live messages are noted as missed; what the
+// database knew and what was noted together are what there is to catch up.
+func (h *Hub) connected(s *socketio.Socket) {
+	c := clientOf(s)
+	c.holding.Store(1)
+	h.setInitialising(c, true)
+	h.users.add(c)
+
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	session, err := h.service.Session(ctx, c.user.ID)
+	if err == nil {
+		// Before the rooms: nothing may come before `session`.
+		c.emit("session", h.sessionPayload(c, session))
+		h.unread.seed(c.user.ID, session.UnreadTotal)
+		err = c.joinRooms(session.Groups)
+	}
+	if err == nil {
+		err = h.pres.Connect(ctx, c.user.ID, s.ID())
+	}
+	if err != nil {
+		// The client's reconnection tries again; there is no answer to give it here.
+		h.log.Warn("a session could not be opened", "socket", s.ID(), "error", err)
+		h.setInitialising(c, false)
+		s.Conn().Close()
+		return
+	}
+	h.setInitialising(c, false)
+	for conversation, from := range c.goLive(session) {
+		h.startCatchUp(c, conversation, from)
+	}
+	c.armExpiry()
+}
+
+func (h *Hub) setInitialising(c *client, on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if on {
+		h.initialising[c] = struct{}{}
+	} else {
+		delete(h.initialising, c)
+	}
+	h.initCount.Store(int32(len(h.initialising)))
+}
+
+// noteMissed tells the clients that are just connecting of a group's message: they
+// may be members whose rooms are not joined yet.
+func (h *Hub) noteMissed(conversation chat.ID, seq int64) {
+	if h.initCount.Load() == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.initialising {
+		c.admit(conversation, seq)
+	}
+}
+
+func (c *client) joinRooms(groups []chat.ID) error {
+	rooms := make([]string, 0, len(groups)+1)
+	rooms = append(rooms, userRoom(c.user.ID))
+	for _, id := range groups {
+		rooms = append(rooms, conversationRoom(id))
+	}
+	if err := c.socket.Join(rooms...); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	left := c.left
+	c.left = nil
+	c.mu.Unlock()
+	for id := range left {
+		c.socket.Leave(conversationRoom(id))
+	}
+	return nil
+}
+
+// goLive ends the initialising: from here on live messages go to the socket, but
+// those of conversations that are to be caught up. It returns those, with the seq
+// after which to begin. A client that syncs has nothing to catch up.
+func (c *client) goLive(session chat.Session) map[chat.ID]int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = true
+	c.live.Store(true)
+	missed := c.missed
+	c.missed, c.left = nil, nil
+	if c.sync {
+		c.holding.Store(0)
+		return nil
+	}
+	from := map[chat.ID]int64{}
+	for _, u := range session.Undelivered {
+		from[u.ConversationID] = u.LastDeliveredSeq
+	}
+	for id, before := range missed {
+		if _, ok := from[id]; !ok {
+			from[id] = before
+		}
+	}
+	c.held = make(map[chat.ID]*holdback, len(from))
+	for id := range from {
+		c.held[id] = &holdback{catching: true}
+	}
+	c.holding.Store(int32(len(c.held)))
+	return from
+}
+
+// admit decides, on the conversation's worker, whether a live message may go to
+// the socket now.
+func (c *client) admit(conversation chat.ID, seq int64) bool {
+	if c.holding.Load() == 0 {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ready {
+		if _, ok := c.missed[conversation]; !ok && !c.sync {
+			if c.missed == nil {
+				c.missed = map[chat.ID]int64{}
+			}
+			c.missed[conversation] = seq - 1
+		}
+		return false
+	}
+	hold := c.held[conversation]
+	switch {
+	case hold == nil:
+		return true
+	case hold.catching || seq <= hold.floor:
+		return false
+	}
+	c.unhold(conversation)
+	return true
+}
+
+// unhold lets a conversation's live messages through. The caller holds mu.
+func (c *client) unhold(conversation chat.ID) {
+	if _, ok := c.held[conversation]; ok {
+		delete(c.held, conversation)
+		c.holding.Add(-1)
+	}
+}
+
+// emit sends an event that wants no acknowledgement. A socket that is gone or slow
+// is closed by the engine; there is nobody to tell.
+func (c *client) emit(event string, payload any) {
+	if err := c.socket.Emit(event, payload); err != nil {
+		c.hub.log.Debug("an event was not sent", "event", event, "socket", c.socket.ID(), "error", err)
+	}
+}
+
+// closing says why and closes: the transport where the client shall come back by
+// itself, else the socket.
+func (c *client) closing(code string, retry bool, after time.Duration) {
+	c.emit("session:closing", struct {
+		Code    string `json:"code"`
+		Retry   bool   `json:"retry"`
+		AfterMs int64  `json:"afterMs"`
+	}{code, retry, after.Milliseconds()})
+	if retry {
+		c.socket.Conn().Close()
+	} else {
+		c.socket.Disconnect(true)
+	}
+}
+
+// armExpiry closes the socket when its token ends. An official client whose auth
+// is a function comes back with a new one.
+func (c *client) armExpiry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expiry != nil {
+		c.expiry.Stop()
+		c.expiry = nil
+	}
+	if c.actor.ExpiresAt.IsZero() || c.closed.Load() {
+		return
+	}
+	c.expiry = time.AfterFunc(time.Until(c.actor.ExpiresAt), func() { c.closing("token_expired", true, 0) })
+}
+
+// disconnected runs once for each connected socket, after its last event.
+func (h *Hub) disconnected(s *socketio.Socket, _ string) {
+	c := clientOf(s)
+	c.closed.Store(true)
+	h.setInitialising(c, false)
+	c.mu.Lock()
+	if c.expiry != nil {
+		c.expiry.Stop()
+	}
+	c.mu.Unlock()
+	if h.users.remove(c) {
+		h.gaps.forget(c.user.ID)
+		h.unread.forget(c.user.ID)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	if err := h.pres.Disconnect(ctx, c.user.ID, s.ID()); err != nil {
+		h.log.Warn("presence did not hear of a disconnect", "socket", s.ID(), "error", err)
+	}
+}
+
+// revoke ends the sockets of a user.
+func (h *Hub) revoke(e chat.AccessRevoked) {
+	for _, c := range h.users.get(e.UserID) {
+		c.closing("revoked", false, 0)
+	}
+}
+
+func userRoom(id chat.ID) string         { return "user:" + id.String() }
+func conversationRoom(id chat.ID) string { return "conversation:" + id.String() }
+func presenceRoom(id chat.ID) string     { return "presence:" + id.String() }
+
+type sessionLimits struct {
+	MaxTextLength    int   `json:"maxTextLength"`
+	PageLimit        int   `json:"pageLimit"`
+	TypingIntervalMs int64 `json:"typingIntervalMs"`
+	TypingExpiresMs  int64 `json:"typingExpiresMs"`
+	AckTimeoutMs     int64 `json:"ackTimeoutMs"`
+	MaxPayload       int   `json:"maxPayload"`
+}
+
+type sessionPayload struct {
+	User        chat.User     `json:"user"`
+	ServerTime  chat.Time     `json:"serverTime"`
+	UnreadTotal int64         `json:"unreadTotal"`
+	Limits      sessionLimits `json:"limits"`
+	Features    []string      `json:"features"`
+}
+
+func (h *Hub) sessionPayload(c *client, session chat.Session) sessionPayload {
+	return sessionPayload{
+		User: c.user, ServerTime: chat.At(h.cfg.Clock.Now()), UnreadTotal: session.UnreadTotal,
+		Limits: sessionLimits{
+			chat.MaxTextLength, chat.PageLimit, chat.TypingInterval.Milliseconds(),
+			chat.TypingExpires.Milliseconds(), h.cfg.AckTimeout.Milliseconds(), h.cfg.MaxPayload,
+		},
+		Features: h.cfg.Features,
+	}
+}

@@ -1,0 +1,242 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"xabar/chat"
+	"xabar/gateway/socketio"
+)
+
+// delivery is a message on its way to sockets of this node: one record, however
+// many they are. It is the sink of their acknowledgements.
+type delivery struct {
+	hub          *Hub
+	conversation chat.ID
+	after, seq   int64 // what an acknowledgement claims: after < seq's <= seq
+	prepared     *socketio.Prepared
+	sent         time.Time
+	waiting      atomic.Int64 // acknowledgements that may still come in time; timedOut after the time
+	catchUp      *catchUp     // the catch-up that it is part of, if any
+
+	mu    sync.Mutex // guards the fields below
+	acked []*client  // who has acknowledged; not kept beyond maxTracked sockets
+	total int
+}
+
+const (
+	timedOut = -1 << 40
+	// maxTracked is the number of sockets up to which a delivery knows that all have
+	// acknowledged and can be forgotten early.
+	maxTracked = 8
+)
+
+// prepareMessage encodes a message for any number of sockets.
+func (h *Hub) prepareMessage(m *chat.Message, raw []byte, after int64) (*delivery, error) {
+	d := &delivery{hub: h, conversation: m.ConversationID, after: after, seq: m.Seq, sent: time.Now()}
+	var err error
+	d.prepared, err = h.ns.PrepareRaw("message", d, raw)
+	return d, err
+}
+
+// Ack implements socketio.AckSink on the acknowledging socket's reader. A client
+// can claim only for its own user, so a forged acknowledgement harms nobody else.
+func (d *delivery) Ack(s *socketio.Socket, _ socketio.Args) {
+	c := clientOf(s)
+	if c == nil || !d.first(c) {
+		return
+	}
+	if d.waiting.Add(-1) >= 0 {
+		d.hub.pendingAcks.Add(-1)
+	}
+	d.hub.claim(c, d.conversation, d.after, d.seq)
+	if d.catchUp != nil {
+		d.catchUp.acknowledged(d.seq)
+	}
+}
+
+// first says whether the client has not acknowledged it before, as far as that is
+// kept. A repeat claims nothing new, so beyond that it does no harm.
+func (d *delivery) first(c *client) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.acked) >= maxTracked {
+		return true
+	}
+	for _, other := range d.acked {
+		if other == c {
+			return false
+		}
+	}
+	d.acked = append(d.acked, c)
+	return true
+}
+
+// complete says that every socket has acknowledged.
+func (d *delivery) complete() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.total <= maxTracked && len(d.acked) >= d.total
+}
+
+// timeOut ends the time for acknowledgements and returns how many did not come.
+func (d *delivery) timeOut() int64 { return max(0, d.waiting.Swap(timedOut)) }
+
+// start is called once the message has gone to n sockets.
+func (d *delivery) start(w *worker, n int) {
+	if n == 0 {
+		d.prepared.Release()
+		return
+	}
+	d.mu.Lock()
+	d.total = n
+	d.mu.Unlock()
+	w.pending.push(d)
+}
+
+// messageStored shows a message to the members' sockets here, in rising seq, and
+// then records that it has been shown. A seq at or below the last one is a
+// repetition (an outbox taken over): it was shown already.
+func (w *worker) messageStored(e *chat.MessageStored) {
+	s := w.stream(e.Message.ConversationID)
+	if e.Message.Seq > s.last {
+		after := s.last
+		if after == 0 {
+			after = e.Message.Seq - 1
+		}
+		w.emitMessage(e, after)
+		s.last = e.Message.Seq
+	}
+	w.hub.service.FannedOut(e.Message.ConversationID, e.Message.Seq)
+	w.senderHolds(e)
+}
+
+func (w *worker) emitMessage(e *chat.MessageStored, after int64) {
+	h, m := w.hub, &e.Message
+	if e.MemberIDs == nil {
+		h.noteMissed(m.ConversationID, m.Seq)
+	}
+	f := fanOut{w: w, e: e, after: after}
+	if e.MemberIDs != nil {
+		for _, member := range e.MemberIDs {
+			for _, c := range h.users.get(member) {
+				f.to(c)
+			}
+		}
+	} else {
+		f.many = true
+		opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(m.ConversationID)}}
+		h.ns.Adapter().Range(&opts, func(s *socketio.Socket) bool {
+			if c := clientOf(s); c != nil {
+				f.to(c)
+			}
+			return true
+		})
+	}
+	if f.d != nil {
+		f.d.start(w, f.sent)
+	}
+}
+
+// fanOut sends one message to one socket after the other. It encodes when the
+// first one takes it: most nodes hold no member of most conversations.
+type fanOut struct {
+	w     *worker
+	e     *chat.MessageStored
+	after int64
+	many  bool
+	d     *delivery
+	sent  int
+}
+
+func (f *fanOut) to(c *client) {
+	h, m := f.w.hub, &f.e.Message
+	if m.SenderID != c.user.ID {
+		h.unread.changed(c.user.ID)
+	}
+	if c.socket.ID() == f.e.OriginSocket || !c.admit(m.ConversationID, m.Seq) {
+		return
+	}
+	if f.d == nil {
+		d, err := h.prepareMessage(m, f.e.JSON, f.after)
+		if err != nil {
+			h.log.Error("a message could not be encoded", "conversation", m.ConversationID, "seq", m.Seq, "error", err)
+			return
+		}
+		f.d = d
+	}
+	// Counted before it can be acknowledged.
+	f.d.waiting.Add(1)
+	h.pendingAcks.Add(1)
+	send := c.socket.EmitPrepared
+	if f.many {
+		send = c.socket.QueuePrepared
+	}
+	if _, err := send(f.d.prepared); err != nil {
+		// The socket is closed, or is being closed as slow: its catch-up brings the message.
+		f.d.waiting.Add(-1)
+		h.pendingAcks.Add(-1)
+		return
+	}
+	f.sent++
+}
+
+// claim moves the user's delivered position over what a device has acknowledged,
+// or keeps the claim until the gap before it is closed.
+func (h *Hub) claim(c *client, conversation chat.ID, after, seq int64) {
+	h.service.Acknowledge(context.Background(), c.user.ID, conversation, after, seq, c.socket.ID(),
+		func(r chat.PositionResult, err error) {
+			switch {
+			case err != nil:
+				h.log.Debug("an acknowledgement was not stored; the next catch-up repeats the message", "error", err)
+			case r.NewDelivered < after:
+				h.gaps.add(c, conversation, after, seq)
+			}
+		})
+}
+
+// senderHolds keeps the sender's claim on its own message if there is a gap
+// before it.
+func (w *worker) senderHolds(e *chat.MessageStored) {
+	m := &e.Message
+	if e.OriginSocket == "" || e.Sender.NewDelivered >= m.Seq {
+		return
+	}
+	for _, c := range w.hub.users.get(m.SenderID) {
+		if c.socket.ID() == e.OriginSocket {
+			w.hub.gaps.add(c, m.ConversationID, m.Seq-1, m.Seq)
+			return
+		}
+	}
+}
+
+// deliveryQueue is first in, first out: deliveries in the order of their sending.
+type deliveryQueue struct {
+	items []*delivery
+	head  int
+}
+
+func (q *deliveryQueue) len() int { return len(q.items) - q.head }
+
+func (q *deliveryQueue) push(d *delivery) { q.items = append(q.items, d) }
+
+func (q *deliveryQueue) front() *delivery {
+	if q.len() == 0 {
+		return nil
+	}
+	return q.items[q.head]
+}
+
+func (q *deliveryQueue) pop() {
+	q.items[q.head] = nil
+	q.head++
+	switch {
+	case q.head == len(q.items):
+		q.items, q.head = nil, 0
+	case q.head > 1024 && q.head > len(q.items)/2:
+		q.items = append(make([]*delivery, 0, q.len()), q.items[q.head:]...)
+		q.head = 0
+	}
+}

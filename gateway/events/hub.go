@@ -1,0 +1,246 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"xabar/chat"
+	"xabar/gateway/socketio"
+)
+
+// Authenticate turns a handshake's token into the caller. Errors:
+// unauthenticated, token_expired, unavailable.
+type Authenticate func(ctx context.Context, token string) (chat.Actor, error)
+
+// Config is what a Hub needs and may be told.
+type Config struct {
+	Authenticate Authenticate  // required
+	AckTimeout   time.Duration // how long a recipient's device has to acknowledge; default chat.DefaultAckTimeout
+	// LateAcks is how long after a message an acknowledgement still counts, and
+	// MaxLateAcks how many messages are remembered for it. Defaults 2 min, 16384.
+	LateAcks    time.Duration
+	MaxLateAcks int
+	Workers     int      // delivery workers; default 8
+	MaxPayload  int      // told to clients in `session`
+	Features    []string // told to clients in `session`
+	Clock       chat.Clock
+	Logger      *slog.Logger
+}
+
+// Bounds of a hub. What happens at each stands with its use.
+const (
+	workerQueue      = 4096             // jobs waiting for a worker; a full one holds up who publishes
+	maxClientReads   = 16               // requests of one socket that wait for the database; more hold up its reader
+	poolSize         = 16               // reads of the database at a time
+	requestTimeout   = 10 * time.Second // of one request
+	lateSweep        = 5 * time.Second  // between two looks for what may be forgotten
+	streamIdle       = 5 * time.Minute  // after which a conversation's last seq is forgotten
+	takeOverInterval = 2 * time.Second
+	takeOverBatch    = 200
+)
+
+// Hub delivers to the sockets of this node. Make it with New, give it to
+// chat.NewService as the Broadcaster, then Attach both to a namespace and Run.
+type Hub struct {
+	cfg     Config
+	log     *slog.Logger
+	service *chat.Service
+	pres    chat.Presence
+	ns      *socketio.Namespace
+
+	users   userTable
+	gaps    gapTable
+	workers []*worker
+	reads   *pool
+	unread  *unreadTracker
+
+	mu           sync.Mutex // guards initialising
+	initialising map[*client]struct{}
+	initCount    atomic.Int32 // len(initialising), for those who only look
+
+	pendingAcks atomic.Int64
+	draining    atomic.Bool
+	stopped     chan struct{} // closed when Run ends
+}
+
+// New makes a hub; it starts nothing.
+func New(cfg Config) *Hub {
+	setDefault(&cfg.AckTimeout, chat.DefaultAckTimeout)
+	setDefault(&cfg.LateAcks, 2*time.Minute)
+	setDefault(&cfg.MaxLateAcks, 16384)
+	setDefault(&cfg.Workers, 8)
+	if cfg.Clock == nil {
+		cfg.Clock = chat.SystemClock{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if cfg.Features == nil {
+		cfg.Features = []string{}
+	}
+	h := &Hub{
+		cfg: cfg, log: cfg.Logger, reads: newPool(poolSize),
+		initialising: map[*client]struct{}{}, stopped: make(chan struct{}),
+	}
+	h.users.init()
+	h.gaps.init()
+	h.unread = newUnreadTracker(h)
+	for range cfg.Workers {
+		h.workers = append(h.workers, newWorker(h))
+	}
+	return h
+}
+
+func setDefault[T int | time.Duration](v *T, to T) {
+	if *v == 0 {
+		*v = to
+	}
+}
+
+// Attach connects the hub to its service, to who is online, and to the namespace
+// whose sockets it serves. Call it once, before serving.
+func (h *Hub) Attach(service *chat.Service, presence chat.Presence, ns *socketio.Namespace) {
+	h.service, h.pres, h.ns = service, presence, ns
+	ns.Use(h.authenticate)
+	ns.OnConnection(h.connected)
+	ns.OnDisconnect(h.disconnected)
+	h.registerEvents()
+	presence.Watch(func(state chat.PresenceState) {
+		h.presenceChanged(chat.PresenceChanged{PresenceState: state})
+	})
+}
+
+// Run delivers until ctx ends and returns when every goroutine of the hub has.
+// Close the sockets before, else they hear nothing more.
+func (h *Hub) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, w := range h.workers {
+		running.Go(func() { w.run(ctx) })
+	}
+	running.Go(func() { h.unread.run(ctx) })
+	running.Go(func() { h.takeOver(ctx) })
+	<-ctx.Done()
+	close(h.stopped)
+	running.Wait()
+	h.reads.close()
+	return nil
+}
+
+// takeOver fans out again what a crash left between store and fan-out: at the
+// start, and then whenever a lease has run out.
+func (h *Hub) takeOver(ctx context.Context) {
+	ticker := time.NewTicker(takeOverInterval)
+	defer ticker.Stop()
+	for {
+		n, err := h.service.TakeOver(ctx, takeOverBatch)
+		if err != nil && ctx.Err() == nil {
+			h.log.Warn("the outbox could not be read", "error", err)
+		}
+		if n > 0 {
+			h.log.Info("fanned out again what was left in the outbox", "messages", n)
+		}
+		if n == takeOverBatch {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// errStopped is what Publish says after Run has ended.
+var errStopped = errors.New("events: the hub has stopped")
+
+// Publish implements chat.Broadcaster for this node's sockets. It hands the event
+// to its conversation's worker and waits only while that worker's queue is full.
+func (h *Hub) Publish(ctx context.Context, event chat.Event) error {
+	var conversation chat.ID
+	switch e := event.(type) {
+	case chat.MessageStored:
+		conversation = e.Message.ConversationID
+	case chat.PositionMoved:
+		conversation = e.ConversationID
+	case chat.ConversationChanged:
+		conversation = e.ConversationID
+	case chat.TypingStarted:
+		h.typing(e) // volatile: it has no place in the order
+		return nil
+	case chat.PresenceChanged:
+		h.presenceChanged(e)
+		return nil
+	case chat.AccessRevoked:
+		h.revoke(e)
+		return nil
+	}
+	return h.post(ctx, conversation, job{event: event})
+}
+
+// post gives a job to the conversation's worker.
+func (h *Hub) post(ctx context.Context, conversation chat.ID, j job) error {
+	w := h.worker(conversation)
+	select {
+	case w.jobs <- j:
+		return nil
+	default:
+	}
+	select {
+	case w.jobs <- j:
+		return nil
+	case <-h.stopped:
+		return errStopped
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (h *Hub) worker(conversation chat.ID) *worker {
+	return h.workers[chat.Shard(conversation, len(h.workers))]
+}
+
+// Stats are this node's figures of the moment, for metrics and tests.
+type Stats struct {
+	Users       int   // with at least one socket here
+	PendingAcks int64 // acknowledgements that may still come in time
+	Gaps        int   // claims that wait for a gap to close
+}
+
+// Stats reads the figures.
+func (h *Hub) Stats() Stats {
+	return Stats{Users: h.users.len(), PendingAcks: h.pendingAcks.Load(), Gaps: h.gaps.len()}
+}
+
+// Drain tells every socket to go elsewhere and closes their connections a few at
+// a time until none is left or ctx ends. New connections are turned away.
+func (h *Hub) Drain(ctx context.Context) error {
+	h.draining.Store(true)
+	clients := h.users.all()
+	spread := 2 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		spread = min(spread, time.Until(deadline)/2)
+	}
+	const batches = 20
+	size := max(1, (len(clients)+batches-1)/batches)
+	pause := time.NewTicker(max(time.Millisecond, spread/batches))
+	defer pause.Stop()
+	for len(clients) > 0 {
+		n := min(size, len(clients))
+		for _, c := range clients[:n] {
+			c.closing("draining", true, 0)
+		}
+		if clients = clients[n:]; len(clients) == 0 {
+			return nil
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package events
+
+import (
+	"context"
+
+	"xabar/chat"
+	"xabar/gateway/socketio"
+)
+
+type positionPayload struct {
+	ConversationID chat.ID   `json:"conversationId"`
+	UserID         chat.ID   `json:"userId"`
+	Seq            int64     `json:"seq"`
+	At             chat.Time `json:"at"`
+}
+
+// positionMoved tells the other members and the user's own other devices, behind
+// the messages that the position speaks of. Large groups hear nothing: there
+// `receipts` answers.
+func (w *worker) positionMoved(e *chat.PositionMoved) {
+	h := w.hub
+	if e.Kind == chat.Read {
+		h.unread.changed(e.UserID)
+	} else if claim, ok := h.gaps.reached(gapKey{e.UserID, e.ConversationID}, e.Seq); ok {
+		h.claimAgain(e, claim)
+	}
+	if e.MemberCount > chat.ReceiptMembers {
+		return
+	}
+	name := "message:delivered"
+	if e.Kind == chat.Read {
+		name = "message:read"
+	}
+	var prepared *socketio.Prepared
+	w.members(e.ConversationID, e.MemberIDs, func(c *client) {
+		if c.socket.ID() == e.OriginSocket || !c.live.Load() {
+			return
+		}
+		if prepared == nil {
+			var err error
+			prepared, err = h.ns.Prepare(name, nil, positionPayload{e.ConversationID, e.UserID, e.Seq, e.At})
+			if err != nil {
+				h.log.Error("a position could not be encoded", "error", err)
+				return
+			}
+		}
+		if _, err := c.socket.EmitPrepared(prepared); err != nil {
+			h.log.Debug("a position was not sent", "socket", c.socket.ID(), "error", err)
+		}
+	})
+}
+
+// claimAgain claims what a device acknowledged before the gap was closed.
+func (h *Hub) claimAgain(e *chat.PositionMoved, claim gapClaim) {
+	h.service.Acknowledge(context.Background(), e.UserID, e.ConversationID, claim.after, claim.upTo, claim.socket,
+		func(_ chat.PositionResult, err error) {
+			if err != nil {
+				h.log.Debug("an acknowledgement was not stored; the next catch-up repeats the message", "error", err)
+			}
+		})
+}
+
+// members calls f for each client of a conversation's members on this node.
+func (w *worker) members(conversation chat.ID, pair []chat.ID, f func(*client)) {
+	if pair != nil {
+		for _, member := range pair {
+			for _, c := range w.hub.users.get(member) {
+				f(c)
+			}
+		}
+		return
+	}
+	opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(conversation)}}
+	w.hub.ns.Adapter().Range(&opts, func(s *socketio.Socket) bool {
+		if c := clientOf(s); c != nil {
+			f(c)
+		}
+		return true
+	})
+}
+
+// conversationChanged moves sockets in and out of a group's room at once, in order
+// with the messages, and then shows each member its own view.
+func (w *worker) conversationChanged(e *chat.ConversationChanged) {
+	h := w.hub
+	room := conversationRoom(e.ConversationID)
+	for _, user := range e.Left {
+		for _, c := range h.users.get(user) {
+			c.mu.Lock()
+			if !c.ready {
+				if c.left == nil {
+					c.left = map[chat.ID]bool{}
+				}
+				c.left[e.ConversationID] = true
+			}
+			c.unhold(e.ConversationID)
+			c.mu.Unlock()
+			c.socket.Leave(room)
+		}
+		h.unread.changed(user)
+	}
+	users := map[chat.ID]bool{}
+	for _, user := range e.UserIDs {
+		users[user] = true
+	}
+	if e.UserIDs == nil {
+		w.members(e.ConversationID, nil, func(c *client) { users[c.user.ID] = true })
+	}
+	for _, user := range e.Joined {
+		users[user] = true
+	}
+	for user := range users {
+		if clients := h.users.get(user); len(clients) > 0 {
+			h.showConversation(e, user, clients)
+		}
+	}
+}
+
+// showConversation puts a new member's sockets into a group's room and sends a
+// user the conversation as that user sees it.
+func (h *Hub) showConversation(e *chat.ConversationChanged, user chat.ID, clients []*client) {
+	for _, joined := range e.Joined {
+		if joined != user {
+			continue
+		}
+		for _, c := range clients {
+			if err := c.socket.Join(conversationRoom(e.ConversationID)); err != nil {
+				h.log.Warn("a socket could not join a conversation", "socket", c.socket.ID(), "error", err)
+			}
+		}
+		h.unread.changed(user)
+	}
+	conversation := e.ConversationID
+	h.reads.run(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+		defer cancel()
+		view, err := h.service.Conversation(ctx, user, conversation)
+		if err != nil {
+			h.log.Debug("a changed conversation was not shown", "error", err)
+			return
+		}
+		for _, c := range h.users.get(user) {
+			c.emit("conversation", view)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package events
+
+import (
+	"context"
+	"time"
+
+	"xabar/chat"
+)
+
+// job is one step of a conversation's delivery: an event that was stored, or
+// something that a catch-up has to do in order with them.
+type job struct {
+	event chat.Event
+	do    func(*worker)
+}
+
+// worker delivers the conversations of its shard, one job after the other. Its
+// fields belong to its goroutine.
+type worker struct {
+	hub     *Hub
+	jobs    chan job
+	streams map[chat.ID]*stream
+	pending deliveryQueue         // deliveries whose acknowledgements may still come in time
+	late    deliveryQueue         // and those for which they come late, but count
+	catches map[*catchUp]struct{} // catch-ups that wait for an acknowledgement
+	swept   time.Time             // when idle streams were last looked for
+}
+
+// stream is what a worker remembers of a conversation: the last seq that it
+// emitted to live sockets.
+type stream struct {
+	last int64
+	used time.Time
+}
+
+func newWorker(h *Hub) *worker {
+	return &worker{
+		hub: h, jobs: make(chan job, workerQueue),
+		streams: map[chat.ID]*stream{}, catches: map[*catchUp]struct{}{},
+	}
+}
+
+// run handles jobs until ctx ends. The timer runs only while something can
+// expire, so that an idle node sleeps.
+func (w *worker) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	armed := false
+	for {
+		select {
+		case <-ctx.Done():
+			w.close()
+			return
+		case j := <-w.jobs:
+			w.handle(j)
+		case now := <-timer.C:
+			armed = false
+			w.expire(now)
+		}
+		if !armed {
+			armed = w.arm(timer)
+		}
+	}
+}
+
+func (w *worker) handle(j job) {
+	if j.do != nil {
+		j.do(w)
+		return
+	}
+	switch e := j.event.(type) {
+	case chat.MessageStored:
+		w.messageStored(&e)
+	case chat.PositionMoved:
+		w.positionMoved(&e)
+	case chat.ConversationChanged:
+		w.conversationChanged(&e)
+	}
+}
+
+// arm sets the timer for what can expire next, if anything can.
+func (w *worker) arm(timer *time.Timer) bool {
+	switch {
+	case w.pending.len() > 0 || len(w.catches) > 0:
+		timer.Reset(w.hub.cfg.AckTimeout / 4)
+	case w.late.len() > 0 || len(w.streams) > 0:
+		timer.Reset(lateSweep)
+	default:
+		return false
+	}
+	return true
+}
+
+// expire forgets what has had its time.
+func (w *worker) expire(now time.Time) {
+	cfg := &w.hub.cfg
+	for d := w.pending.front(); d != nil && now.Sub(d.sent) >= cfg.AckTimeout; d = w.pending.front() {
+		w.pending.pop()
+		w.hub.pendingAcks.Add(-d.timeOut())
+		if d.complete() {
+			d.prepared.Release()
+		} else {
+			w.late.push(d)
+		}
+	}
+	limit := max(1, cfg.MaxLateAcks/cfg.Workers)
+	for d := w.late.front(); d != nil && (now.Sub(d.sent) >= cfg.LateAcks || w.late.len() > limit || d.complete()); d = w.late.front() {
+		w.late.pop()
+		d.prepared.Release()
+	}
+	for c := range w.catches {
+		if now.Sub(c.progress()) >= catchUpTimeout(cfg.AckTimeout) {
+			w.endCatchUp(c)
+		}
+	}
+	if now.Sub(w.swept) >= streamIdle {
+		w.swept = now
+		for id, s := range w.streams {
+			if now.Sub(s.used) >= streamIdle {
+				delete(w.streams, id)
+			}
+		}
+	}
+}
+
+func (w *worker) close() {
+	for _, q := range []*deliveryQueue{&w.pending, &w.late} {
+		for d := q.front(); d != nil; d = q.front() {
+			q.pop()
+			d.prepared.Release()
+		}
+	}
+}
+
+func (w *worker) stream(conversation chat.ID) *stream {
+	s := w.streams[conversation]
+	if s == nil {
+		s = &stream{}
+		w.streams[conversation] = s
+	}
+	s.used = time.Now()
+	return s
+}
