@@ -1,9 +1,13 @@
 package engineio
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 )
 
@@ -91,4 +95,83 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics, if not nil, is told what happens.
 	Metrics Metrics
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.Path, "/engine.io")
+	if len(o.Transports) == 0 {
+		o.Transports = []string{Polling, WebSocket}
+	}
+	setDefault(&o.PingInterval, 25*time.Second)
+	setDefault(&o.PingTimeout, 20*time.Second)
+	setDefault(&o.UpgradeTimeout, 10*time.Second)
+	setDefault(&o.CloseTimeout, 10*time.Second)
+	setDefault(&o.BodyTimeout, 30*time.Second)
+	setDefault(&o.MaxPayload, 1_000_000)
+	setDefault(&o.MaxPackets, 32768)
+	setDefault(&o.SendBudget, 1<<20)
+	setDefault(&o.VolatileBudget, o.SendBudget/16)
+	setDefault(&o.CompressionThreshold, 1024)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Metrics == nil {
+		o.Metrics = NopMetrics{}
+	}
+	if o.Cookie != nil {
+		cookie := *o.Cookie
+		setDefault(&cookie.Name, "io")
+		setDefault(&cookie.Path, "/")
+		o.Cookie = &cookie
+	}
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Validate reports what is wrong with the options: a transport that does not exist, a negative
+// bound, an origin that can match nothing. Zero values stand for defaults and are right.
+func (o *Options) Validate() error {
+	for _, t := range o.Transports {
+		if t != Polling && t != WebSocket {
+			return fmt.Errorf("engineio: unknown transport %q", t)
+		}
+	}
+	bounds := map[string]int64{
+		"PingInterval": int64(o.PingInterval), "PingTimeout": int64(o.PingTimeout),
+		"UpgradeTimeout": int64(o.UpgradeTimeout), "CloseTimeout": int64(o.CloseTimeout),
+		"BodyTimeout": int64(o.BodyTimeout), "MaxPayload": int64(o.MaxPayload),
+		"MaxPackets": int64(o.MaxPackets), "SendBudget": int64(o.SendBudget),
+		"VolatileBudget": int64(o.VolatileBudget), "MaxSessions": int64(o.MaxSessions),
+		"HandshakeBurst": int64(o.HandshakeBurst), "CompressionThreshold": int64(o.CompressionThreshold),
+	}
+	for name, v := range bounds {
+		if v < 0 {
+			return fmt.Errorf("engineio: %s is negative", name)
+		}
+	}
+	if o.HandshakeRate < 0 {
+		return errors.New("engineio: HandshakeRate is negative")
+	}
+	for _, origin := range o.Origins {
+		if err := validOrigin(origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func validOrigin(origin string) error {
+	if origin == "*" || origin == "null" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || strings.Trim(u.Path, "/") != "" || strings.Count(origin, "*") > 1 {
+		return fmt.Errorf("engineio: %q is no origin: want scheme://host[:port]", origin)
+	}
+	return nil
 }
