@@ -56,3 +56,9 @@ func (s *Service) holdPositions(ctx context.Context, actor Actor, positions map[
 	}
 	return nil
 }
+
+// MessagesBetween are a conversation's messages with from <= seq <= upTo, oldest
+// first, at most PageLimit. No caller: a node repairs a gap in its delivery.
+func (s *Service) MessagesBetween(ctx context.Context, conversation ID, from, upTo int64) ([]Message, error) {
+	return s.store.MessagesBetween(ctx, conversation, from, upTo)
+}

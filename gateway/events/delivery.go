@@ -96,23 +96,6 @@ func (d *delivery) start(w *worker, n int) {
 	w.pending.push(d)
 }
 
-// messageStored shows a message to the members' sockets here, in rising seq, and
-// then records that it has been shown. A seq at or below the last one is a
-// repetition (an outbox taken over): it was shown already.
-func (w *worker) messageStored(e *chat.MessageStored) {
-	s := w.stream(e.Message.ConversationID)
-	if e.Message.Seq > s.last {
-		after := s.last
-		if after == 0 {
-			after = e.Message.Seq - 1
-		}
-		w.emitMessage(e, after)
-		s.last = e.Message.Seq
-	}
-	w.hub.service.FannedOut(e.Message.ConversationID, e.Message.Seq)
-	w.senderHolds(e)
-}
-
 func (w *worker) emitMessage(e *chat.MessageStored, after int64) {
 	h, m := w.hub, &e.Message
 	if e.MemberIDs == nil {

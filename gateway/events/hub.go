@@ -25,6 +25,7 @@ type Config struct {
 	LateAcks    time.Duration
 	MaxLateAcks int
 	Workers     int      // delivery workers; default 8
+	Cluster     bool     // other nodes store messages too: gaps are waited for
 	MaxPayload  int      // told to clients in `session`
 	Features    []string // told to clients in `session`
 	Clock       chat.Clock
@@ -160,6 +161,15 @@ var errStopped = errors.New("events: the hub has stopped")
 // Publish implements chat.Broadcaster for this node's sockets. It hands the event
 // to its conversation's worker and waits only while that worker's queue is full.
 func (h *Hub) Publish(ctx context.Context, event chat.Event) error {
+	return h.deliver(ctx, event, false)
+}
+
+// Receive delivers an event that another node has published.
+func (h *Hub) Receive(ctx context.Context, event chat.Event) error {
+	return h.deliver(ctx, event, true)
+}
+
+func (h *Hub) deliver(ctx context.Context, event chat.Event, foreign bool) error {
 	var conversation chat.ID
 	switch e := event.(type) {
 	case chat.MessageStored:
@@ -178,7 +188,7 @@ func (h *Hub) Publish(ctx context.Context, event chat.Event) error {
 		h.revoke(e)
 		return nil
 	}
-	return h.post(ctx, conversation, job{event: event})
+	return h.post(ctx, conversation, job{event: event, foreign: foreign})
 }
 
 // post gives a job to the conversation's worker.

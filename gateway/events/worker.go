@@ -10,8 +10,9 @@ import (
 // job is one step of a conversation's delivery: an event that was stored, or
 // something that a catch-up has to do in order with them.
 type job struct {
-	event chat.Event
-	do    func(*worker)
+	event   chat.Event
+	foreign bool // another node stored it, and closes its outbox event
+	do      func(*worker)
 }
 
 // worker delivers the conversations of its shard, one job after the other. Its
@@ -20,23 +21,17 @@ type worker struct {
 	hub     *Hub
 	jobs    chan job
 	streams map[chat.ID]*stream
+	gapped  map[*stream]struct{}  // those that hold messages behind a gap
 	pending deliveryQueue         // deliveries whose acknowledgements may still come in time
 	late    deliveryQueue         // and those for which they come late, but count
 	catches map[*catchUp]struct{} // catch-ups that wait for an acknowledgement
 	swept   time.Time             // when idle streams were last looked for
 }
 
-// stream is what a worker remembers of a conversation: the last seq that it
-// emitted to live sockets.
-type stream struct {
-	last int64
-	used time.Time
-}
-
 func newWorker(h *Hub) *worker {
 	return &worker{
 		hub: h, jobs: make(chan job, workerQueue),
-		streams: map[chat.ID]*stream{}, catches: map[*catchUp]struct{}{},
+		streams: map[chat.ID]*stream{}, gapped: map[*stream]struct{}{}, catches: map[*catchUp]struct{}{},
 	}
 }
 
@@ -70,7 +65,7 @@ func (w *worker) handle(j job) {
 	}
 	switch e := j.event.(type) {
 	case chat.MessageStored:
-		w.messageStored(&e)
+		w.messageStored(&e, j.foreign)
 	case chat.PositionMoved:
 		w.positionMoved(&e)
 	case chat.ConversationChanged:
@@ -81,6 +76,8 @@ func (w *worker) handle(j job) {
 // arm sets the timer for what can expire next, if anything can.
 func (w *worker) arm(timer *time.Timer) bool {
 	switch {
+	case len(w.gapped) > 0:
+		timer.Reset(gapWait / 5)
 	case w.pending.len() > 0 || len(w.catches) > 0:
 		timer.Reset(w.hub.cfg.AckTimeout / 4)
 	case w.late.len() > 0 || len(w.streams) > 0:
@@ -108,6 +105,11 @@ func (w *worker) expire(now time.Time) {
 		w.late.pop()
 		d.prepared.Release()
 	}
+	for s := range w.gapped {
+		if now.Sub(s.since) >= gapWait {
+			w.fillGap(s)
+		}
+	}
 	for c := range w.catches {
 		if now.Sub(c.progress()) >= catchUpTimeout(cfg.AckTimeout) {
 			w.endCatchUp(c)
@@ -116,7 +118,7 @@ func (w *worker) expire(now time.Time) {
 	if now.Sub(w.swept) >= streamIdle {
 		w.swept = now
 		for id, s := range w.streams {
-			if now.Sub(s.used) >= streamIdle {
+			if now.Sub(s.used) >= streamIdle && len(s.behind) == 0 {
 				delete(w.streams, id)
 			}
 		}
@@ -130,14 +132,4 @@ func (w *worker) close() {
 			d.prepared.Release()
 		}
 	}
-}
-
-func (w *worker) stream(conversation chat.ID) *stream {
-	s := w.streams[conversation]
-	if s == nil {
-		s = &stream{}
-		w.streams[conversation] = s
-	}
-	s.used = time.Now()
-	return s
 }
