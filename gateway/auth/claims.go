@@ -56,11 +56,11 @@ func (s *subject) UnmarshalJSON(b []byte) error {
 type displayName string
 
 func (n *displayName) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) != nil {
-		*n = ""
-		return nil
+	var value any
+	if err := json.Unmarshal(b, &value); err != nil {
+		return err
 	}
+	s, _ := value.(string)
 	*n = displayName(CleanName(s))
 	return nil
 }

@@ -147,7 +147,7 @@ func (g *Gateway) awaitListening(listening <-chan listeningLine) error {
 	case <-g.process.done:
 		err := g.process.err
 		g.process = nil
-		return fmt.Errorf("the gateway ended before it listened: %v", err)
+		return fmt.Errorf("the gateway ended before it listened: %w", err)
 	case <-ctx.Done():
 		return errors.New("the gateway does not listen")
 	}

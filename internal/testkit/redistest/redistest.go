@@ -109,7 +109,7 @@ func (s *Server) start() error {
 		return nil
 	case <-s.done:
 		s.cmd = nil
-		return fmt.Errorf("redis-server ended: %v", s.err)
+		return fmt.Errorf("redis-server ended: %w", s.err)
 	case <-timer.C:
 		s.end(syscall.SIGKILL)
 		return errors.New("redis-server does not get ready")

@@ -1,0 +1,80 @@
+# `make` prints what there is. `make check` is what CI runs.
+
+GO      ?= go
+BIN     := $(CURDIR)/bin
+JS      := internal/testkit/js
+
+GOLANGCI_VERSION    := v2.15.0
+GOVULNCHECK_VERSION := v1.9.0
+GOLANGCI    := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
+GOVULNCHECK := $(BIN)/govulncheck-$(GOVULNCHECK_VERSION)
+
+# Packages to test, and more flags for go test.
+PKG   ?= ./...
+FLAGS ?=
+
+.DEFAULT_GOAL := help
+
+help: ## Print this
+	@echo "Xabar. Quick start: make run"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Run the gateway in demo mode on http://127.0.0.1:3000
+	@$(GO) run ./cmd/xabar serve
+
+build: ## Build bin/xabar
+	$(GO) build -trimpath -o $(BIN)/xabar ./cmd/xabar
+
+test: test-deps ## Run all tests with the race detector (PKG=./chat/... FLAGS='-run X' narrow it)
+	$(GO) test -race $(FLAGS) $(PKG)
+
+check: format vet lint generated test vuln ## Everything that CI checks
+
+format: ## Fail if gofmt would change a file
+	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs -r gofmt -l); \
+	if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: $(GOLANGCI) ## golangci-lint, pinned
+	$(GOLANGCI) run ./...
+
+generated: ## Fail if generated code or go.mod is not up to date
+	$(GO) generate ./...
+	$(GO) mod tidy -diff
+	@changed=$$(git status --porcelain -- '*_gen.go' '*.gen.go'); \
+	if [ -n "$$changed" ]; then echo "go generate changed:"; echo "$$changed"; exit 1; fi
+
+vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
+	@.ci/govulncheck $(GOVULNCHECK)
+
+# golangci-lint and govulncheck bring hundreds of modules; they are kept out of go.mod.
+$(GOLANGCI):
+	@mkdir -p $(BIN)
+	@echo "Building golangci-lint $(GOLANGCI_VERSION), once"
+	@GOBIN=$(BIN) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv $(BIN)/golangci-lint $@
+
+$(GOVULNCHECK):
+	@mkdir -p $(BIN)
+	@GOBIN=$(BIN) GOFLAGS= $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+	@mv $(BIN)/govulncheck $@
+
+test-deps: js-clients system-deps # what the tests start
+
+js-clients: $(JS)/node_modules/.package-lock.json ## Install the official Socket.IO clients for tests
+
+$(JS)/node_modules/.package-lock.json: $(JS)/package.json $(JS)/package-lock.json
+	@command -v npm >/dev/null || { echo "The tests need Node 18 or newer with npm."; exit 1; }
+	npm ci --prefix $(JS) --no-audit --no-fund --loglevel=error
+	@touch $@
+
+system-deps:
+	@.ci/system-deps
+
+clean: ## Remove what was built or installed here
+	rm -rf $(BIN) $(JS)/node_modules
+
+.PHONY: help run build test check format vet lint generated vuln test-deps js-clients system-deps clean
