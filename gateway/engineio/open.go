@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 )
 
 // query is a parsed query string. As in Node, the last of several values counts.
@@ -166,7 +167,11 @@ func (s *Server) openWebSocket(w http.ResponseWriter, r *http.Request, q query, 
 		s.opts.Headers(extra, r)
 	}
 	open := s.openPacket(socket.id, []string{})
-	c, err := s.hijack(w, r, q.form(), extra, open.frame)
+	first := open.frame
+	if socket.protocol == 3 {
+		first = nil
+	}
+	c, err := s.hijack(w, r, q.form(), extra, first)
 	if err != nil {
 		s.unreserve()
 		s.failUpgrade(w, r, err)
@@ -175,9 +180,25 @@ func (s *Server) openWebSocket(w http.ResponseWriter, r *http.Request, q query, 
 	socket.ws = c
 	// On a goroutine of its own, so that net/http's can end and its buffers go.
 	s.spawn(func() {
+		if socket.protocol == 3 {
+			socket.openV3(open)
+		}
 		socket.begin()
 		socket.read(c)
 	})
+}
+
+// openDelayV3 stands between the answer to the upgrade and the open packet in protocol 3, whose
+// clients may listen for messages only once the connection is open, and miss one that arrives with
+// the answer. Node's server is slow enough for them by itself.
+const openDelayV3 = 5 * time.Millisecond
+
+func (s *Socket) openV3(open *Message) {
+	time.Sleep(openDelayV3)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.push(open.Size(), open)
+	s.startDrain(drainOnce)
 }
 
 // failUpgrade is for a connection that could not be taken over (HTTP/2, a wrapping that does not

@@ -16,10 +16,11 @@ type pollingState struct {
 	base64 bool   // the client can't take binary (protocol 3); constant
 	jsonp  string // start of the script that answers, for JSONP; constant
 
-	get   *pollRequest // the GET that waits
-	abort func()       // stops the POST that is being read; nil: there is none
-	noop  bool         // answer the GET, so that an upgrade can go on
-	probe *probe       // an upgrade under way
+	get     *pollRequest  // the GET that waits
+	arrived chan struct{} // closed when a GET comes; nil: nobody wants to know
+	abort   func()        // stops the POST that is being read; nil: there is none
+	noop    bool          // answer the GET, so that an upgrade can go on
+	probe   *probe        // an upgrade under way
 
 	body sync.Mutex // held while a body is handled, for the order across an upgrade
 }
@@ -27,7 +28,9 @@ type pollingState struct {
 // pollRequest is a GET that waits for something to send.
 type pollRequest struct {
 	ready    chan struct{} // of capacity 1
+	late     bool          // it came when the client had been told to stop polling
 	farewell *Message      // the answer, if the transport is over
+	refused  *refusal      // the same
 }
 
 // wake makes the waiting GET look again.
@@ -78,7 +81,12 @@ func (s *Socket) servePoll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for {
-		if msgs, size := s.takePoll(polling, get); msgs != nil {
+		msgs, size := s.takePoll(polling, get)
+		if get.refused != nil {
+			s.server.refuse(w, r, get.refused)
+			return
+		}
+		if msgs != nil {
 			s.answerPoll(w, r, polling, msgs)
 			s.polled(size)
 			return
@@ -105,7 +113,12 @@ func (s *Socket) startPoll(get *pollRequest) (*pollingState, *refusal) {
 		s.closeLocked(ReasonTransportError, errPollOverlap, endCut)
 		return nil, refuseOverlap
 	}
+	get.late = s.polling.probe != nil && s.polling.probe.check != nil
 	s.polling.get = get
+	if s.polling.arrived != nil {
+		close(s.polling.arrived)
+		s.polling.arrived = nil
+	}
 	return s.polling, nil
 }
 
@@ -114,6 +127,9 @@ func (s *Socket) startPoll(get *pollRequest) (*pollingState, *refusal) {
 func (s *Socket) takePoll(polling *pollingState, get *pollRequest) ([]*Message, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if get.refused != nil {
+		return nil, 0
+	}
 	if get.farewell != nil {
 		return []*Message{get.farewell}, 0
 	}
@@ -333,9 +349,12 @@ func (s *Socket) handleBody(polling *pollingState, r *http.Request, body []byte)
 	}
 	closed := false
 	each := func(p packet) error {
-		s.onPacket(p, polling.v3)
 		if p.kind == packetClose {
+			s.awaitPoll(polling)
 			closed = true
+		}
+		s.onPacket(p, polling.v3)
+		if closed {
 			return errStop
 		}
 		if !s.isUsable() {
@@ -348,6 +367,28 @@ func (s *Socket) handleBody(polling *pollingState, r *http.Request, body []byte)
 		s.close(ReasonParseError, err, endCut)
 	}
 	return err == nil || closed
+}
+
+// closeGrace is how long a client's close packet waits for its GET. A client sends both at
+// once, on two connections, and the GET must find its session to get its answer.
+const closeGrace = 50 * time.Millisecond
+
+// awaitPoll waits for a GET, for closeGrace at most.
+func (s *Socket) awaitPoll(polling *pollingState) {
+	s.mu.Lock()
+	if s.state != stateOpen || polling.get != nil {
+		s.mu.Unlock()
+		return
+	}
+	arrived := make(chan struct{})
+	polling.arrived = arrived
+	s.mu.Unlock()
+	timeout := time.NewTimer(closeGrace)
+	defer timeout.Stop()
+	select {
+	case <-arrived:
+	case <-timeout.C:
+	}
 }
 
 func (s *Socket) decodeBody(polling *pollingState, r *http.Request, body []byte, each func(packet) error) error {

@@ -6,9 +6,13 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// noopInterval is how often a waiting GET is answered during an upgrade, so that the client can
-// stop polling (Node does it as often).
-const noopInterval = 100 * time.Millisecond
+// During an upgrade the waiting GET is answered, so that the client can stop polling: the one that
+// waits when the client probes at once, later ones after firstNoop and then every noopInterval
+// (Node does it as often).
+const (
+	firstNoop    = 50 * time.Millisecond
+	noopInterval = 100 * time.Millisecond
+)
 
 // A probe is a WebSocket connection that wants to become the transport of a polling session.
 type probe struct {
@@ -101,7 +105,7 @@ func (s *Socket) onProbeFrame(c *conn, op ws.OpCode, payload []byte) (done, upgr
 	}
 }
 
-// probed answers the waiting GET, now and every noopInterval, so that the client can stop polling.
+// probed answers the waiting GET and sees to later ones.
 func (s *Socket) probed(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,10 +114,9 @@ func (s *Socket) probed(c *conn) bool {
 		return false
 	}
 	if p.check == nil {
-		p.check = time.AfterFunc(noopInterval, func() { s.checkPoll(c) })
+		p.check = time.AfterFunc(firstNoop, func() { s.checkPoll(c) })
 	}
-	s.polling.noop = true
-	s.polling.wake()
+	s.answerWaiting()
 	return true
 }
 
@@ -121,10 +124,14 @@ func (s *Socket) checkPoll(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.polling.probeOf(c); p != nil {
-		s.polling.noop = s.polling.get != nil
-		s.polling.wake()
+		s.answerWaiting()
 		p.check.Reset(noopInterval)
 	}
+}
+
+func (s *Socket) answerWaiting() {
+	s.polling.noop = s.polling.get != nil
+	s.polling.wake()
 }
 
 // probeOf returns the probe if c is the candidate.
@@ -148,6 +155,9 @@ func (s *Socket) upgrade(c *conn) bool {
 	p.stop()
 	polling.probe = nil
 	s.ws, s.polling = c, nil
+	if get := polling.get; get != nil && get.late { // it and the upgrade packet overtook each other
+		get.refused = refuseRequest
+	}
 	polling.end(closePacket)
 	s.server.metrics.Upgraded()
 	if s.state == stateClosing {
