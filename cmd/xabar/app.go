@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"xabar/chat"
+	"xabar/gateway/auth"
+	"xabar/gateway/engineio"
+	"xabar/gateway/events"
+	"xabar/gateway/httpapi"
+	"xabar/gateway/socketio"
+	"xabar/persistence"
+	"xabar/rooms"
+)
+
+// drainTimeout is the one deadline for everything that happens between the signal
+// and the exit. Orchestrators commonly wait 30 s before they kill.
+const drainTimeout = 20 * time.Second
+
+// maxPayload is the size of a message or polling body that is accepted, in bytes.
+const maxPayload = 1_000_000
+
+// App is a whole node: it makes every component, runs them, and ends them in
+// order. Tests start it on port 0.
+type App struct {
+	cfg      Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+
+	store    chat.Store
+	presence *rooms.MemoryPresence
+	hub      *events.Hub
+	io       *socketio.Server
+	health   *httpapi.Health
+
+	public, admin               *http.Server
+	publicListener, adminListen net.Listener
+}
+
+// Addresses are where a node listens, as URLs.
+type Addresses struct{ Public, Admin string }
+
+// NewApp opens the store and both addresses. After it, Run must be called. ctx bounds the
+// opening and ends the refreshing of a key set.
+func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
+	a := &App{cfg: cfg, log: log, registry: newRegistry()}
+	keys, err := cfg.keys(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	if a.store, err = persistence.Open(ctx, cfg.url()); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.store.Close())
+		}
+	}()
+	if err := a.listen(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.wire(auth.New(keys, a.store, auth.Options{})); err != nil {
+		return nil, errors.Join(err, a.publicListener.Close(), a.adminListen.Close())
+	}
+	return a, nil
+}
+
+func (a *App) listen(ctx context.Context) (err error) {
+	var config net.ListenConfig
+	if a.publicListener, err = config.Listen(ctx, "tcp", a.cfg.Listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if a.adminListen, err = config.Listen(ctx, "tcp", a.cfg.AdminListen); err != nil {
+		return errors.Join(fmt.Errorf("--admin-listen: %w", err), a.publicListener.Close())
+	}
+	return nil
+}
+
+// wire makes everything between the store and the listeners.
+func (a *App) wire(authenticator *auth.Authenticator) error {
+	a.presence = rooms.NewMemoryPresence(chat.SystemClock{}, a.store.SetLastSeen, a.log)
+	a.hub = events.New(events.Config{
+		Authenticate: authenticator.Authenticate,
+		AckTimeout:   a.cfg.AckTimeout,
+		MaxPayload:   maxPayload,
+		Logger:       a.log,
+	})
+	service := chat.NewService(chat.ServiceConfig{
+		Store: a.store, Broadcaster: a.hub, Presence: a.presence, Logger: a.log,
+	})
+	proxies, err := a.cfg.trustedProxies()
+	if err != nil {
+		return err
+	}
+	a.io = socketio.NewServer(socketio.Options{
+		Options: engineio.Options{
+			MaxPayload:     maxPayload,
+			AllowEIO3:      a.cfg.AllowEIO3,
+			Origins:        a.cfg.AllowedOrigins,
+			TrustedProxies: proxies,
+			HandshakeRate:  a.cfg.LimitHandshakes.PerSecond,
+			HandshakeBurst: a.cfg.LimitHandshakes.Burst,
+			Logger:         a.log,
+			Metrics:        newEngineMetrics(a.registry),
+		},
+		Hooks: newSocketHooks(a.registry),
+	})
+	a.hub.Attach(service, a.presence, a.io.Namespace)
+	a.registerGauges()
+
+	a.health = httpapi.NewHealth(a.log, httpapi.Check{Name: "store", Required: true, Probe: a.store.Ping})
+	publicRoutes, err := a.publicRoutes()
+	if err != nil {
+		return err
+	}
+	a.public = a.newHTTPServer(publicRoutes)
+	a.admin = a.newHTTPServer(httpapi.NewAdmin(a.health, a.registry, a.log))
+	return nil
+}
+
+func (a *App) registerGauges() {
+	stat := func(read func(events.Stats) float64) func() float64 {
+		return func() float64 { return read(a.hub.Stats()) }
+	}
+	gauge(a.registry, "xabar_connections", "Connections now.", func() float64 { return float64(a.io.Engine().Sockets()) })
+	gauge(a.registry, "xabar_users", "Users with a socket on this node.", stat(func(s events.Stats) float64 { return float64(s.Users) }))
+	gauge(a.registry, "xabar_pending_acks", "Acknowledgements of messages that may still come in time.", stat(func(s events.Stats) float64 { return float64(s.PendingAcks) }))
+	gauge(a.registry, "xabar_position_gaps", "Acknowledgements that wait for a gap to close.", stat(func(s events.Stats) float64 { return float64(s.Gaps) }))
+}
+
+// publicRoutes is Socket.IO and the HTTP routes beside it.
+func (a *App) publicRoutes() (http.Handler, error) {
+	routes := httpapi.Public{Origins: a.cfg.AllowedOrigins, Logger: a.log}
+	if a.cfg.Demo {
+		secret, err := signingSecret(a.cfg.JWTSecret, a.cfg.DataDir)
+		if err != nil {
+			return nil, err
+		}
+		routes.Demo = &httpapi.Demo{Users: a.store, Minter: auth.NewMinter(secret, nil)}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/socket.io/", a.io)
+	mux.Handle("/", httpapi.NewPublic(routes))
+	return mux, nil
+}
+
+// newHTTPServer has no WriteTimeout: a polling request waits as long as a heartbeat
+// takes, and the engine bounds it.
+func (a *App) newHTTPServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Addresses are known from the start, also for port 0.
+func (a *App) Addresses() Addresses {
+	return Addresses{
+		Public: "http://" + a.publicListener.Addr().String(),
+		Admin:  "http://" + a.adminListen.Addr().String(),
+	}
+}
+
+// Run serves until ctx ends or a part fails, then drains and returns when
+// everything has ended. Ending by ctx is no error.
+func (a *App) Run(ctx context.Context) error {
+	// The hub outlives ctx: while connections drain, what they sent is still
+	// stored, answered and delivered.
+	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopHub()
+	group, failed := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.hub.Run(hubCtx) })
+	group.Go(func() error { return serve(a.public, a.publicListener) })
+	group.Go(func() error { return serve(a.admin, a.adminListen) })
+	addresses := a.Addresses()
+	a.log.Info("listening", "url", addresses.Public, "admin_url", addresses.Admin, "version", version(), "demo", a.cfg.Demo)
+
+	<-failed.Done()
+	drainErr := a.drain(context.WithoutCancel(ctx), stopHub)
+	return errors.Join(group.Wait(), drainErr)
+}
+
+// serve returns nil when the server was shut down.
+func serve(server *http.Server, listener net.Listener) error {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// drain ends the node in the order in which nothing is lost: not ready, clients sent
+// elsewhere, connections closed, requests finished, what is queued stored, and last the
+// address on which all this could be watched.
+func (a *App) drain(ctx context.Context, stopHub context.CancelFunc) error {
+	start := time.Now()
+	a.log.Info("draining", "connections", a.io.Engine().Sockets())
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	a.health.Drain()
+	var errs []error
+	step := func(name string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	step("drain sockets", a.hub.Drain(ctx))
+	step("close connections", a.io.Shutdown(ctx))
+	step("finish requests", a.public.Shutdown(ctx))
+	a.presence.Close()
+	step("close the store", a.store.Close())
+	stopHub()
+	step("close the admin address", a.admin.Shutdown(ctx))
+	a.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
+	return errors.Join(errs...)
+}
