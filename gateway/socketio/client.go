@@ -3,6 +3,7 @@ package socketio
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"runtime/debug"
@@ -94,8 +95,7 @@ func (c *client) onPacket(p *Packet) {
 		c.connect(name, slices.Clone(auth))
 	case s == nil, p.Type == PacketConnect, p.Type == PacketConnectError:
 		// as in Node: an event before CONNECT, a second CONNECT
-		c.server.hookMalformed(ErrMalformed)
-		c.close(ReasonForcedClose)
+		c.malformed(fmt.Errorf("%w: packet type %d is not allowed in this state", ErrMalformed, p.Type))
 	case p.Type == PacketEvent:
 		s.onEvent(p)
 	case p.Type == PacketAck:
@@ -131,8 +131,7 @@ func (c *client) malformed(err error) {
 	for _, s := range c.list() {
 		s.onError(err)
 	}
-	c.closeSockets("parse error", false)
-	c.conn.Close()
+	c.close(string(engineio.ReasonForcedClose)) // not "parse error": that is the transport's
 }
 
 func (c *client) socket(namespace string) *Socket {

@@ -37,10 +37,14 @@ type room struct {
 
 // places is what a socket's slot holds: its entries in the lists.
 type places struct {
-	all   member
-	own   bool // it has not left the room of its own id
-	rooms []*member
+	all    member
+	own    bool // it has not left the room of its own id
+	rooms  []*member
+	byName map[string]int // positions in rooms; nil while they are few
 }
+
+// fewRooms is up to how many rooms of a socket are searched one by one.
+const fewRooms = 16
 
 // NewMemoryAdapter is the default AdapterFactory.
 func NewMemoryAdapter(ns *Namespace) Adapter { return NewMemory(ns) }
@@ -60,7 +64,40 @@ func placesOf(s *Socket) *places {
 }
 
 func (p *places) find(name string) int {
+	if p.byName != nil {
+		if i, ok := p.byName[name]; ok {
+			return i
+		}
+		return -1
+	}
 	return slices.IndexFunc(p.rooms, func(m *member) bool { return m.room.name == name })
+}
+
+func (p *places) add(m *member) {
+	p.rooms = append(p.rooms, m)
+	if p.byName != nil {
+		p.byName[m.room.name] = len(p.rooms) - 1
+		return
+	}
+	if len(p.rooms) > fewRooms {
+		p.byName = make(map[string]int, 2*len(p.rooms))
+		for i, m := range p.rooms {
+			p.byName[m.room.name] = i
+		}
+	}
+}
+
+func (p *places) remove(i int) {
+	last := len(p.rooms) - 1
+	if p.byName != nil {
+		delete(p.byName, p.rooms[i].room.name)
+		if i != last {
+			p.byName[p.rooms[last].room.name] = i
+		}
+	}
+	p.rooms[i] = p.rooms[last]
+	p.rooms[last] = nil
+	p.rooms = p.rooms[:last]
 }
 
 // AddAll implements Adapter.
@@ -83,7 +120,7 @@ func (a *MemoryAdapter) AddAll(s *Socket, rooms []string) (added int) {
 		case p.find(name) < 0:
 			m := &member{socket: s}
 			a.enter(name, m)
-			p.rooms = append(p.rooms, m)
+			p.add(m)
 			added++
 		}
 	}
@@ -167,10 +204,7 @@ func (a *MemoryAdapter) Del(s *Socket, name string) bool {
 		return false
 	}
 	a.exit(p.rooms[i])
-	last := len(p.rooms) - 1
-	p.rooms[i] = p.rooms[last]
-	p.rooms[last] = nil
-	p.rooms = p.rooms[:last]
+	p.remove(i)
 	return true
 }
 

@@ -4,7 +4,7 @@ package socketio
 const (
 	ReasonClientDisconnect = "client namespace disconnect" // the client left the namespace
 	ReasonServerDisconnect = "server namespace disconnect" // Disconnect was called
-	ReasonForcedClose      = "forced server close"         // the client broke the protocol's order, or joined no namespace in time
+	ReasonForcedClose      = "forced server close"         // a handler panicked
 	ReasonShutdown         = "server shutting down"
 )
 

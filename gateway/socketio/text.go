@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"xabar/gateway/engineio"
@@ -132,7 +133,7 @@ func (d *textDecoder) attachments(data []byte) (int, []byte, error) {
 	digits, rest, found := bytes.Cut(data, []byte("-"))
 	n, err := strconv.ParseUint(string(digits[:min(len(digits), 20)]), 10, 32)
 	switch {
-	case !found || len(digits) > 0 && !isDigit(digits[0]):
+	case !found || err == nil && n == 0: // no encoder announces none
 		return 0, nil, fmt.Errorf("%w: illegal attachments", ErrMalformed)
 	case err != nil && isNumber(digits), err == nil && n > uint64(d.limits.MaxAttachments):
 		return 0, nil, fmt.Errorf("%w: %w", ErrMalformed, ErrTooManyAttachments)
@@ -200,22 +201,20 @@ func (d *textDecoder) payload(data []byte, p *Packet) (err error) {
 		p.Items, err = splitArray(data, p.Items, d.limits.MaxDepth)
 		return err
 	case PacketConnect:
-		return d.object(data)
+		return d.startsWith(data, "{")
 	case PacketConnectError:
-		if bytes.TrimLeft(data, " \t\r\n")[0] == '"' {
-			return checkValue(data, d.limits.MaxDepth)
-		}
-		return d.object(data)
+		return d.startsWith(data, "{\"")
 	}
 	return fmt.Errorf("%w: payload in a DISCONNECT", ErrMalformed)
 }
 
-func (d *textDecoder) object(data []byte) error {
+// startsWith checks that data is JSON whose first byte is one of first.
+func (d *textDecoder) startsWith(data []byte, first string) error {
 	if err := checkValue(data, d.limits.MaxDepth); err != nil {
 		return err
 	}
-	if bytes.TrimLeft(data, " \t\r\n")[0] != '{' {
-		return fmt.Errorf("%w: payload is no object", ErrMalformed)
+	if !strings.Contains(first, string(bytes.TrimLeft(data, " \t\r\n")[:1])) {
+		return fmt.Errorf("%w: payload of the wrong type", ErrMalformed)
 	}
 	return nil
 }
