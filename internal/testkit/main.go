@@ -41,6 +41,14 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
+// CleanupContext is for t.Cleanup, when the test's own context has ended.
+func CleanupContext(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // Root is the module's folder.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
