@@ -102,7 +102,7 @@ func (sel *selection) each(f func(*Socket) bool) {
 func (a *MemoryAdapter) Range(opts *BroadcastOptions, f func(s *Socket) bool) {
 	sel := a.selectSockets(opts)
 	sel.each(func(s *Socket) bool {
-		if st := s.state.Load(); st != stateConnected && st != stateDisconnecting {
+		if st := s.settledState(); st != stateConnected && st != stateDisconnecting {
 			return true
 		}
 		return f(s)

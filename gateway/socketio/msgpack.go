@@ -178,6 +178,7 @@ func (d msgpackDecoder) check(p *Packet) error {
 	if p.Data == nil && p.Type != PacketConnect && p.Type != PacketDisconnect {
 		return fmt.Errorf("%w: no payload", ErrMalformed)
 	}
+	p.Items = p.Items[:0]
 	text := textDecoder{limits: d.limits}
 	return text.payload(p.Data, p)
 }

@@ -51,7 +51,18 @@ func (s *Socket) Namespace() *Namespace { return s.ns }
 func (s *Socket) Conn() *engineio.Socket { return s.client.conn }
 
 // Connected says that the client has joined the namespace and not left it.
-func (s *Socket) Connected() bool { return s.state.Load() == stateConnected }
+func (s *Socket) Connected() bool { return s.settledState() == stateConnected }
+
+// settledState is the state, past the moment between a socket's becoming visible and the
+// queueing of its CONNECT packet, which nothing may overtake.
+func (s *Socket) settledState() int32 {
+	if st := s.state.Load(); st != stateConnecting {
+		return st
+	}
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	return s.state.Load()
+}
 
 // Data is what SetData stored: nil at first.
 func (s *Socket) Data() any {

@@ -186,7 +186,7 @@ func (s *Socket) Deliver(p *Prepared, volatile, many bool) {
 }
 
 func (s *Socket) deliver(p *Prepared, volatile, later bool) (bool, error) {
-	if s.state.Load() != stateConnected && !s.awaitConnected() {
+	if s.settledState() != stateConnected {
 		return false, ErrDisconnected
 	}
 	if h := s.handlers.Load(); h != nil && len(h.anyOut) > 0 {
@@ -196,12 +196,4 @@ func (s *Socket) deliver(p *Prepared, volatile, later bool) (bool, error) {
 		return s.client.conn.SendLater(volatile, p.msgs...)
 	}
 	return s.client.conn.Send(volatile, p.msgs...)
-}
-
-// awaitConnected waits out the moment between a socket's joining its rooms and the queueing of
-// its CONNECT packet, which nothing may overtake.
-func (s *Socket) awaitConnected() bool {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	return s.state.Load() == stateConnected
 }
