@@ -21,7 +21,8 @@ help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Run the gateway in demo mode on http://127.0.0.1:3000
-	@$(GO) run ./cmd/xabar serve
+	@echo "Building Xabar (the first time takes a minute or two)"
+	@$(GO) build -o $(BIN)/xabar ./cmd/xabar && exec $(BIN)/xabar serve
 
 build: ## Build bin/xabar
 	$(GO) build -trimpath -o $(BIN)/xabar ./cmd/xabar

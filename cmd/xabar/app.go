@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,6 +54,10 @@ type Addresses struct{ Public, Admin string }
 // opening and ends the refreshing of a key set.
 func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
 	a := &App{cfg: cfg, log: log, registry: newRegistry()}
+	// Others may not look into it: it holds the messages and the demo key.
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("--data-dir: %w", err)
+	}
 	keys, err := cfg.keys(ctx, log)
 	if err != nil {
 		return nil, err
