@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"xabar/chat"
+	"xabar/persistence/groupcommit"
+)
+
+type closeItem = groupcommit.Item[chat.OutboxKey, struct{}]
+
+// closeSQL removes outbox events. A removal lost in a crash of the database is a
+// fan-out repeated, so nobody waits for the disk: synchronous_commit is off for
+// this transaction (the third argument of set_config).
+const closeSQL = `
+WITH setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+DELETE FROM outbox o
+USING (SELECT i.conv, i.seq FROM setting CROSS JOIN unnest($1::uuid[], $2::int8[]) AS i (conv, seq) OFFSET 0) i
+WHERE (o.conversation_id, o.seq) >= (i.conv, i.seq) AND (o.conversation_id, o.seq) <= (i.conv, i.seq)`
+
+// CloseOutbox implements chat.OutboxStore.
+func (s *Store) CloseOutbox(key chat.OutboxKey) {
+	s.closes.Enqueue(context.Background(), 0, key, func(_ struct{}, err error) {
+		if err != nil {
+			s.opts.Logger.Debug("an outbox event was not removed; it will be fanned out again", slog.Any("error", err))
+		}
+	})
+}
+
+func (s *Store) execCloses(ctx context.Context, _ int, batch []*closeItem) {
+	keys := make([]chat.OutboxKey, len(batch))
+	for i, it := range batch {
+		keys[i] = it.Req
+	}
+	slices.SortFunc(keys, func(a, b chat.OutboxKey) int {
+		if c := bytes.Compare(a.ConversationID[:], b.ConversationID[:]); c != 0 {
+			return c
+		}
+		return int(min(max(a.Seq-b.Seq, -1), 1))
+	})
+	conversations, seqs := newArray(oidUUID, len(keys), 16), newArray(oidInt8, len(keys), 8)
+	for _, key := range keys {
+		conversations.id(key.ConversationID)
+		seqs.int(key.Seq)
+	}
+	err := again(ctx, func() error {
+		return runBinary(ctx, s.write, closeStatement, [][]byte{conversations.b, seqs.b}, func(row) {})
+	})
+	for _, it := range batch {
+		it.Err = err
+	}
+}
+
+// claimSQL leases what is due, passing over what another node is leasing now.
+const claimSQL = `
+WITH due AS MATERIALIZED (
+  SELECT o.conversation_id, o.seq FROM outbox o
+  WHERE o.leased_until <= coalesce($1::timestamptz, clock_timestamp())
+  ORDER BY o.leased_until, o.conversation_id, o.seq LIMIT $2
+  FOR UPDATE SKIP LOCKED
+), leased AS (
+  UPDATE outbox o SET leased_until = coalesce($1::timestamptz, clock_timestamp()) + $3::float8 * interval '1 second'
+  FROM due
+  WHERE (o.conversation_id, o.seq) >= (due.conversation_id, due.seq) AND (o.conversation_id, o.seq) <= (due.conversation_id, due.seq)
+  RETURNING o.conversation_id, o.seq
+)
+SELECT c.kind, c.user_low, c.user_high, c.member_count, ` + messageColumns + `
+FROM leased l
+CROSS JOIN LATERAL (SELECT * FROM messages x WHERE x.conversation_id = l.conversation_id AND x.seq = l.seq LIMIT 1) x
+CROSS JOIN LATERAL (SELECT * FROM conversations y WHERE y.id = l.conversation_id LIMIT 1) c
+ORDER BY x.created_at, x.conversation_id, x.seq`
+
+// ClaimOutbox implements chat.OutboxStore.
+func (s *Store) ClaimOutbox(ctx context.Context, limit int) ([]chat.OutboxEvent, error) {
+	var now any
+	if s.leaseFrom() != nil {
+		now = s.now()
+	}
+	return collect(ctx, s, func(rows pgx.Rows) (chat.OutboxEvent, error) {
+		var e chat.OutboxEvent
+		var low, high *chat.ID
+		err := rows.Scan(append([]any{&e.Kind, &low, &high, &e.MemberCount}, messageFields(&e.Message)...)...)
+		if low != nil && high != nil {
+			e.MemberIDs = []chat.ID{*low, *high}
+		}
+		return e, err
+	}, claimSQL, now, limit, chat.OutboxLease.Seconds())
+}

@@ -1,0 +1,242 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"xabar/chat"
+	"xabar/migrations"
+	"xabar/persistence/groupcommit"
+)
+
+// Options tune a Store. Zero values take the defaults.
+type Options struct {
+	Clock  chat.Clock   // of created_at; default the machine's
+	Logger *slog.Logger // default slog.Default
+
+	ReadConns  int // connections for everything but the queues; default 12
+	SendShards int // send batches that run at once, a connection each; default 3
+	MoveShards int // position batches that run at once, a connection each; default 2
+	QueueBound int // sends, and moves, that can wait in all; default 16,384 each
+
+	// StatementTimeout ends a statement in the server; default 10 s. What waits for
+	// a lock longer than half of it gives up.
+	StatementTimeout time.Duration
+	// SkipMigrations leaves the schema as it is; Open then fails unless it is the
+	// newest.
+	SkipMigrations bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = chat.SystemClock{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	defaults := []struct {
+		value *int
+		or    int
+	}{{&o.ReadConns, 12}, {&o.SendShards, 3}, {&o.MoveShards, 2}, {&o.QueueBound, 16384}}
+	for _, d := range defaults {
+		if *d.value <= 0 {
+			*d.value = d.or
+		}
+	}
+	if o.StatementTimeout <= 0 {
+		o.StatementTimeout = 10 * time.Second
+	}
+	return o
+}
+
+// Store is a chat.Store on PostgreSQL. Safe for concurrent use.
+type Store struct {
+	opts Options
+	// Two pools, so that reads that are many or slow never keep a send waiting for
+	// a connection.
+	read, write *pgxpool.Pool
+
+	sends   *groupcommit.Batcher[chat.SendMessage, chat.SendResult]
+	moves   *groupcommit.Batcher[chat.PositionMove, chat.PositionResult]
+	closes  *groupcommit.Batcher[chat.OutboxKey, struct{}]
+	settler *settler
+
+	closing sync.Once
+	closed  atomic.Bool
+}
+
+var _ chat.Store = (*Store)(nil)
+
+// Open connects to the database that url names (postgres://…), brings its schema
+// up to date, and starts the Store's goroutines; Close ends them. Errors:
+// unavailable; migrations.ErrNewer, migrations.ErrOlder.
+func Open(ctx context.Context, url string, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	if err := prepareSchema(ctx, url, opts.SkipMigrations); err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts}
+	var err error
+	// One more than the shards: the outbox's removals.
+	if s.write, err = newPool(ctx, url, opts, opts.SendShards+opts.MoveShards+1, prepareQueued); err != nil {
+		return nil, err
+	}
+	if s.read, err = newPool(ctx, url, opts, opts.ReadConns, nil); err != nil {
+		s.write.Close()
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		s.read.Close()
+		s.write.Close()
+		return nil, err
+	}
+	s.sends = groupcommit.New(groupcommit.Options{
+		Shards: opts.SendShards, QueueBound: perShard(opts.QueueBound, opts.SendShards), MaxBatch: 256,
+	}, s.execSends)
+	s.moves = groupcommit.New(groupcommit.Options{
+		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512,
+	}, s.execMoves)
+	s.closes = groupcommit.New(groupcommit.Options{
+		Shards: 1, QueueBound: opts.QueueBound, MaxBatch: 1024,
+	}, s.execCloses)
+	s.settler = newSettler(s)
+	return s, nil
+}
+
+func perShard(bound, shards int) int { return max(bound/shards, 1) }
+
+// prepareSchema migrates, or checks that nothing is to be migrated.
+func prepareSchema(ctx context.Context, url string, skip bool) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	db := sql.OpenDB(stdlib.GetConnector(*config))
+	if skip {
+		err = migrations.Check(ctx, migrations.Postgres, db)
+	} else {
+		err = migrations.Up(ctx, migrations.Postgres, db)
+	}
+	if err = errors.Join(err, db.Close()); err != nil && codeOf(err) == chat.CodeUnavailable {
+		return interpret(err)
+	}
+	return err
+}
+
+// newPool makes a pool of at most conns connections with the settings that the
+// statements count on.
+func newPool(ctx context.Context, url string, opts Options, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	config.MaxConns = int32(conns)
+	config.AfterConnect = prepare
+	config.MaxConnIdleTime = 5 * time.Minute
+	config.HealthCheckPeriod = 15 * time.Second
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = 5 * time.Second
+	}
+	config.ConnConfig.StatementCacheCapacity = 128
+	ms := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+	for name, value := range map[string]string{
+		"application_name":                    "xabar",
+		"timezone":                            "UTC",
+		"statement_timeout":                   ms(opts.StatementTimeout),
+		"lock_timeout":                        ms(opts.StatementTimeout / 2),
+		"idle_in_transaction_session_timeout": ms(opts.StatementTimeout * 3),
+		// One plan for every size of table and batch (see the package comment).
+		"plan_cache_mode":                 "force_generic_plan",
+		"enable_seqscan":                  "off",
+		"enable_hashjoin":                 "off",
+		"enable_mergejoin":                "off",
+		"enable_bitmapscan":               "off",
+		"enable_material":                 "off",
+		"jit":                             "off",
+		"max_parallel_workers_per_gather": "0",
+	} {
+		config.ConnConfig.RuntimeParams[name] = value
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, interpret(err)
+	}
+	return pool, nil
+}
+
+// prepareQueued plans the statements of the queues when the connection is made, so
+// that no message waits for it.
+func prepareQueued(ctx context.Context, conn *pgx.Conn) error {
+	for name, sql := range queuedStatements {
+		if _, err := conn.Prepare(ctx, name, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queuedStatements are what the write pool's connections run, by name.
+var queuedStatements = map[string]string{
+	sendStatement: sendSQL, racedStatement: racedSQL, moveStatement: moveSQL, closeStatement: closeSQL,
+}
+
+// Names of the queued statements.
+const (
+	sendStatement  = "xabar_send"
+	racedStatement = "xabar_raced"
+	moveStatement  = "xabar_move"
+	closeStatement = "xabar_close"
+)
+
+// now is the clock's time as the database keeps it.
+func (s *Store) now() time.Time { return s.opts.Clock.Now().UTC().Truncate(time.Millisecond) }
+
+// Ping asks the database for a sign of life. Errors: unavailable, timeout.
+func (s *Store) Ping(ctx context.Context) error { return interpret(s.read.Ping(ctx)) }
+
+// Close lets what is queued finish and releases the connections. Calls after it
+// fail with unavailable; a second Close does nothing.
+func (s *Store) Close() error {
+	s.closing.Do(func() {
+		s.sends.Close()
+		s.moves.Close()
+		s.closes.Close()
+		s.settler.close()
+		s.closed.Store(true)
+		s.write.Close()
+		s.read.Close()
+	})
+	return nil
+}
+
+// inTx runs do in a transaction and commits it; a deadlock or a lost race, which
+// have changed nothing, are tried again.
+func (s *Store) inTx(ctx context.Context, do func(pgx.Tx) error) error {
+	return again(ctx, func() error { return pgx.BeginFunc(ctx, s.read, do) })
+}
+
+// attempts is how often a transaction is run that rolledBack says may be.
+const attempts = 4
+
+// again runs do until it succeeds or fails in a way that a repeat can't help, or
+// whose outcome is unknown.
+func again(ctx context.Context, do func() error) error {
+	var err error
+	for range attempts {
+		if err = do(); err == nil || !rolledBack(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	return interpret(err)
+}
