@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"xabar/chat"
+)
+
+// Removals of outbox events are nobody's to wait for: they ride on the next
+// batch, and make one of their own only after closeDelay.
+const (
+	closeDelay  = 100 * time.Millisecond
+	closesBound = 16384
+	closesBatch = 1024
+)
+
+// closes are the outbox events to remove.
+type closes struct {
+	wake chan struct{} // capacity 1
+	stop chan struct{}
+	done chan struct{}
+
+	mu   sync.Mutex // guards keys
+	keys []chat.OutboxKey
+}
+
+// newCloses starts the goroutine that calls flush when removals have waited for
+// closeDelay; close ends it.
+func newCloses(flush func()) *closes {
+	c := &closes{wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	go c.run(flush)
+	return c
+}
+
+func (c *closes) run(flush func()) {
+	defer close(c.done)
+	timer := time.NewTimer(closeDelay)
+	defer timer.Stop()
+	timer.Stop()
+	for {
+		select {
+		case <-c.wake:
+			timer.Reset(closeDelay)
+		case <-timer.C:
+			flush()
+		case <-c.stop:
+			flush()
+			return
+		}
+	}
+}
+
+func (c *closes) close() {
+	close(c.stop)
+	<-c.done
+}
+
+// add keeps the key; past the bound it is dropped, and the event is fanned out
+// again by whoever claims it.
+func (c *closes) add(keys ...chat.OutboxKey) {
+	c.mu.Lock()
+	first := len(c.keys) == 0
+	c.keys = append(c.keys, keys[:min(len(keys), closesBound-len(c.keys))]...)
+	c.mu.Unlock()
+	if first && len(keys) > 0 {
+		select {
+		case c.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// putBack keeps what a failed batch has not removed.
+func (c *closes) putBack(keys []chat.OutboxKey) { c.add(keys...) }
+
+// take gives some of the keys to a batch.
+func (c *closes) take() []chat.OutboxKey {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.keys) <= closesBatch {
+		keys := c.keys
+		c.keys = nil
+		return keys
+	}
+	keys := append([]chat.OutboxKey(nil), c.keys[:closesBatch]...)
+	c.keys = append(c.keys[:0], c.keys[closesBatch:]...)
+	return keys
+}
+
+func (c *closes) waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.keys)
+}
+
+// flushCloses queues empty batches until the removals that wait are taken.
+func (s *Store) flushCloses() {
+	for range 1 + s.closes.waiting()/closesBatch {
+		s.batcher.Enqueue(background, 0, request{call: func(*tx) (any, error) { return nil, nil }}, func(result, error) {})
+	}
+}
+
+// CloseOutbox queues the removal.
+func (s *Store) CloseOutbox(key chat.OutboxKey) { s.closes.add(key) }
+
+func (t *tx) closeOutbox(key chat.OutboxKey) error {
+	return t.run("DELETE FROM outbox WHERE conversation_id = ? AND seq = ?", key.ConversationID[:], key.Seq)
+}
+
+// A lease that ends later than a fresh one would was made before the clock was
+// stepped back: it counts as run out.
+const claimQuery = `
+SELECT ` + messageColumns + `, c.kind, c.member_count, c.user_low, c.user_high
+FROM outbox o
+JOIN messages msg ON msg.conversation_id = o.conversation_id AND msg.seq = o.seq
+JOIN conversations c ON c.id = o.conversation_id
+WHERE o.leased_until <= ?1 OR o.leased_until > ?2
+ORDER BY o.created_at, o.conversation_id, o.seq
+LIMIT ?3`
+
+// ClaimOutbox leases events to the caller.
+func (s *Store) ClaimOutbox(ctx context.Context, limit int) ([]chat.OutboxEvent, error) {
+	return write(ctx, s, func(t *tx) ([]chat.OutboxEvent, error) {
+		events, err := all(background, t, scanOutboxEvent, claimQuery, t.millis(), t.lease(), max(limit, 0))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			err := t.run("UPDATE outbox SET leased_until = ? WHERE conversation_id = ? AND seq = ?",
+				t.lease(), e.Message.ConversationID[:], e.Message.Seq)
+			if err != nil {
+				return nil, err
+			}
+		}
+		return events, nil
+	})
+}
+
+func scanOutboxEvent(row scanner) (e chat.OutboxEvent, err error) {
+	var m messageRow
+	var pair pairRow
+	err = row.Scan(append(m.dest(), &e.Kind, &e.MemberCount, &pair.low, &pair.high)...)
+	e.Message, e.MemberIDs = m.message(), pair.ids()
+	return e, err
+}
