@@ -39,14 +39,14 @@ const (
 	formDeflate                      // permessage-deflate was negotiated
 )
 
-// NewMessage makes a text message. text must be valid UTF-8; it belongs to the message now.
+// NewMessage makes a text message. text must be valid UTF-8; it is copied.
 func NewMessage(text []byte) *Message {
 	m := &Message{}
 	m.frame, m.head = appendFrame(nil, ws.OpText, 0, []byte{packetMessage}, text)
 	return m
 }
 
-// NewBinaryMessage makes a binary message. data belongs to the message now.
+// NewBinaryMessage makes a binary message. data is copied.
 func NewBinaryMessage(data []byte) *Message {
 	m := &Message{binary: true}
 	m.frame, m.head = appendFrame(nil, ws.OpBinary, 0, nil, data)
