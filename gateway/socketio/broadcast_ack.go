@@ -111,6 +111,6 @@ func (n *Namespace) PrepareForAck(event string, data []byte, attachments [][]byt
 		compress = flags.Compress
 	}
 	var err error
-	p.msgs, err = n.server.encode(&p.packet, compress)
+	p.msgs, err = n.server.encode(nil, &p.packet, compress)
 	return p, err
 }

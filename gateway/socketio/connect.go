@@ -122,7 +122,7 @@ func (c *client) refuse(name string, err error) {
 		c.server.opts.Logger.Error("connect error cannot be encoded", "namespace", name, "err", err)
 		data = []byte(`{"message":"internal error"}`)
 	}
-	msgs, err := c.server.encode(&Packet{Type: PacketConnectError, Namespace: name, Data: data}, nil)
+	msgs, err := c.server.encode(nil, &Packet{Type: PacketConnectError, Namespace: name, Data: data}, nil)
 	if err != nil {
 		c.server.opts.Logger.Error("connect error cannot be encoded", "namespace", name, "err", err)
 		return

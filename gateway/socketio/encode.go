@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf8"
+
+	"xabar/gateway/engineio"
 )
 
 // encoder writes the payload of events and acknowledgements: a JSON array, with the binaries
@@ -17,6 +19,9 @@ type encoder struct {
 	json *json.Encoder
 	bin  [][]byte
 	max  int // attachments
+
+	packet Packet              // what the payload goes out in
+	msgs   []*engineio.Message // its messages
 }
 
 var encoders = sync.Pool{New: func() any {
@@ -42,6 +47,9 @@ func (e *encoder) release() {
 	}
 	e.buf.Reset()
 	e.bin = nil
+	e.packet = Packet{}
+	clear(e.msgs)
+	e.msgs = e.msgs[:0]
 	encoders.Put(e)
 }
 
@@ -51,6 +59,9 @@ func encodePayload(event string, args []any, maxAttachments int) ([]byte, [][]by
 	defer e.release()
 	if err := e.event(event, args); err != nil {
 		return nil, nil, err
+	}
+	for i := range e.bin {
+		e.bin[i] = bytes.Clone(e.bin[i]) // the caller may go on using his
 	}
 	return bytes.Clone(e.buf.Bytes()), e.bin, nil
 }
@@ -149,8 +160,7 @@ func (e *encoder) attach(b []byte) error {
 		return ErrTooManyAttachments
 	}
 	e.buf.Write(appendPlaceholder(e.buf.AvailableBuffer(), len(e.bin)))
-	// messages own their bytes, and the caller may go on using his
-	e.bin = append(e.bin, bytes.Clone(b))
+	e.bin = append(e.bin, b)
 	return nil
 }
 
@@ -167,7 +177,7 @@ func (e *encoder) arg(a Arg) error {
 		if len(e.bin) >= e.max {
 			return nil, ErrTooManyAttachments
 		}
-		e.bin = append(e.bin, bytes.Clone(a.bin[num]))
+		e.bin = append(e.bin, a.bin[num])
 		return appendPlaceholder(out, len(e.bin)-1), nil
 	})
 	if err == nil {

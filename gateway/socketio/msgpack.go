@@ -21,12 +21,12 @@ import (
 type MsgpackParser struct{}
 
 // Encode implements Parser.
-func (MsgpackParser) Encode(p *Packet) ([]*engineio.Message, error) {
+func (MsgpackParser) Encode(dst []*engineio.Message, p *Packet) ([]*engineio.Message, error) {
 	b, err := MarshalMsgpack(p)
 	if err != nil {
-		return nil, err
+		return dst, err
 	}
-	return []*engineio.Message{engineio.NewBinaryMessage(b)}, nil
+	return append(dst, engineio.NewBinaryMessage(b)), nil
 }
 
 // MarshalMsgpack encodes a packet as {type, data, id, nsp} with binaries in their places, as

@@ -51,8 +51,9 @@ type Limits struct {
 // or MsgpackParser, which clients must be told to use. A parser is shared by all
 // connections and safe for concurrent use.
 type Parser interface {
-	// Encode returns the messages of one packet, in the order in which they must go out.
-	Encode(p *Packet) ([]*engineio.Message, error)
+	// Encode appends the messages of one packet to dst, in the order in which they must go out.
+	// They share no memory with p.
+	Encode(dst []*engineio.Message, p *Packet) ([]*engineio.Message, error)
 	// NewDecoder returns the decoder of one connection.
 	NewDecoder(limits Limits) Decoder
 }

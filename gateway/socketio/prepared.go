@@ -76,7 +76,7 @@ func (n *Namespace) seal(event string, sink AckSink, flags *BroadcastFlags, data
 		compress = flags.Compress
 	}
 	var err error
-	if p.msgs, err = n.server.encode(&p.packet, compress); err != nil {
+	if p.msgs, err = n.server.encode(nil, &p.packet, compress); err != nil {
 		return nil, err
 	}
 	if sink != nil {

@@ -169,11 +169,11 @@ func (s *Server) release(ns *Namespace) {
 	s.hookNamespace(ns.name, false)
 }
 
-// encode makes the messages of a packet. compress is false for no compression.
-func (s *Server) encode(p *Packet, compress *bool) ([]*engineio.Message, error) {
-	msgs, err := s.opts.Parser.Encode(p)
+// encode appends the messages of a packet to dst. compress is false for no compression.
+func (s *Server) encode(dst []*engineio.Message, p *Packet, compress *bool) ([]*engineio.Message, error) {
+	msgs, err := s.opts.Parser.Encode(dst, p)
 	if err == nil && compress != nil && !*compress {
-		for _, m := range msgs {
+		for _, m := range msgs[len(dst):] {
 			m.NoCompress()
 		}
 	}

@@ -66,8 +66,7 @@ func (e Emitter) Emit(event string, args ...any) error {
 	if isReservedEvent(event) {
 		return ErrReservedEvent
 	}
-	p := Packet{Type: PacketEvent, Namespace: e.s.ns.name}
-	return e.s.sendEvent(&p, event, args, &e.flags)
+	return e.s.sendEvent(nil, event, args, &e.flags)
 }
 
 // EmitAck: see Socket.EmitAck.
@@ -84,8 +83,7 @@ func (e Emitter) emitAck(event string, ack func(Args, error), args []any) (*pend
 	if err != nil {
 		return nil, err
 	}
-	p := Packet{Type: PacketEvent, Namespace: e.s.ns.name, ID: a.id, HasID: true}
-	if err := e.s.sendEvent(&p, event, args, &e.flags); err != nil {
+	if err := e.s.sendEvent(a, event, args, &e.flags); err != nil {
 		if e.s.takeAck(a.id) != a {
 			return a, nil // ack has been told of it: the socket was closed meanwhile
 		}
@@ -130,8 +128,8 @@ func (s *Socket) Local() *BroadcastOperator { return s.Broadcast().Local() }
 // Broadcast selects all sockets of the namespace but this one.
 func (s *Socket) Broadcast() *BroadcastOperator { return s.ns.Except(s.id) }
 
-// sendEvent encodes an event and queues it.
-func (s *Socket) sendEvent(p *Packet, event string, args []any, flags *BroadcastFlags) error {
+// sendEvent encodes an event and queues it; with an acknowledgement wanted unless a is nil.
+func (s *Socket) sendEvent(a *pendingAck, event string, args []any, flags *BroadcastFlags) error {
 	if s.state.Load() >= stateDisconnecting {
 		return ErrDisconnected
 	}
@@ -140,16 +138,15 @@ func (s *Socket) sendEvent(p *Packet, event string, args []any, flags *Broadcast
 	if err := enc.event(event, args); err != nil {
 		return err
 	}
-	p.Data, p.Attachments = enc.buf.Bytes(), enc.bin
+	p := &enc.packet
+	p.Type = PacketEvent
+	if a != nil {
+		p.ID, p.HasID = a.id, true
+	}
 	if h := s.handlers.Load(); h != nil && len(h.anyOut) > 0 {
-		s.notifyOutgoing(h, event, p.Data, p.Attachments)
+		s.notifyOutgoing(h, event, enc.buf.Bytes(), enc.bin)
 	}
-	msgs, err := s.ns.server.encode(p, flags.Compress)
-	if err != nil {
-		return err
-	}
-	_, err = s.client.conn.Send(flags.Volatile, msgs...)
-	return err
+	return s.sendEncoded(enc, flags)
 }
 
 // sendAck answers an event.
@@ -162,15 +159,25 @@ func (s *Socket) sendAck(id uint64, args []any) error {
 	if err := enc.array(args); err != nil {
 		return err
 	}
-	return s.send(&Packet{
-		Type: PacketAck, Namespace: s.ns.name, ID: id, HasID: true,
-		Data: enc.buf.Bytes(), Attachments: enc.bin,
-	})
+	p := &enc.packet
+	p.Type, p.ID, p.HasID = PacketAck, id, true
+	return s.sendEncoded(enc, &BroadcastFlags{})
+}
+
+// sendEncoded queues enc.packet with what enc has encoded as its payload.
+func (s *Socket) sendEncoded(enc *encoder, flags *BroadcastFlags) (err error) {
+	p := &enc.packet
+	p.Namespace, p.Data, p.Attachments = s.ns.name, enc.buf.Bytes(), enc.bin
+	if enc.msgs, err = s.ns.server.encode(enc.msgs, p, flags.Compress); err != nil {
+		return err
+	}
+	_, err = s.client.conn.Send(flags.Volatile, enc.msgs...)
+	return err
 }
 
 // send queues a packet whatever the state.
 func (s *Socket) send(p *Packet) error {
-	msgs, err := s.ns.server.encode(p, nil)
+	msgs, err := s.ns.server.encode(nil, p, nil)
 	if err != nil {
 		return err
 	}

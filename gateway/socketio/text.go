@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"xabar/gateway/engineio"
@@ -15,15 +16,21 @@ import (
 // message per attachment behind it (protocol 5, "Packet encoding").
 type TextParser struct{}
 
+// scratch is where packets are put together: a message copies them.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
 // Encode implements Parser.
-func (TextParser) Encode(p *Packet) ([]*engineio.Message, error) {
-	text := make([]byte, 0, len(p.Data)+len(p.Namespace)+32)
-	msgs := make([]*engineio.Message, 1, 1+len(p.Attachments))
-	msgs[0] = engineio.NewMessage(append(appendHeader(text, p), p.Data...))
-	for _, b := range p.Attachments {
-		msgs = append(msgs, engineio.NewBinaryMessage(bytes.Clone(b)))
+func (TextParser) Encode(dst []*engineio.Message, p *Packet) ([]*engineio.Message, error) {
+	text := scratch.Get().(*[]byte)
+	*text = append(appendHeader((*text)[:0], p), p.Data...)
+	dst = append(dst, engineio.NewMessage(*text))
+	if cap(*text) <= maxPooledBuffer {
+		scratch.Put(text)
 	}
-	return msgs, nil
+	for _, b := range p.Attachments {
+		dst = append(dst, engineio.NewBinaryMessage(b))
+	}
+	return dst, nil
 }
 
 // appendHeader appends all of a packet's text but the payload.
@@ -228,10 +235,21 @@ func checkEventName(items []json.RawMessage) error {
 		return nil
 	case raw[0] != '"':
 		return fmt.Errorf("%w: event name is no string", ErrMalformed)
-	case len(raw) < 32 && isReservedEvent(eventName(raw)):
+	case isReservedName(raw):
 		return fmt.Errorf("%w: reserved event name", ErrMalformed)
 	}
 	return nil
+}
+
+// isReservedName is isReservedEvent for a JSON string.
+func isReservedName(raw []byte) bool {
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return isReservedEvent(plainString(raw))
+	}
+	if len(raw) > 32 {
+		return false // longer than any of them, and not worth a string
+	}
+	return isReservedEvent(string(raw[1 : len(raw)-1]))
 }
 
 // eventName is the text of an event's name.

@@ -1,0 +1,5 @@
+//go:build !race
+
+package socketio_test
+
+const raceEnabled = false
