@@ -57,11 +57,17 @@ type ConversationChanged struct {
 // PresenceChanged tells who watches the user.
 type PresenceChanged struct{ PresenceState }
 
-// AccessRevoked ends the sockets of a user whose token was issued before Before.
+// AccessRevoked ends a user's sockets. Before names the revocation: the same one
+// may come twice, and acts once.
 type AccessRevoked struct {
 	UserID ID
 	Before time.Time
 }
+
+// BlockChanged says that one of two users has blocked or unblocked the other: what
+// is remembered of it is to be asked for again, and neither hears the other's
+// presence any more.
+type BlockChanged struct{ A, B ID }
 
 func (MessageStored) event()       {}
 func (PositionMoved) event()       {}
@@ -69,3 +75,4 @@ func (TypingStarted) event()       {}
 func (ConversationChanged) event() {}
 func (PresenceChanged) event()     {}
 func (AccessRevoked) event()       {}
+func (BlockChanged) event()        {}

@@ -159,6 +159,7 @@ type SendMessage struct {
 	ClientMsgID    string
 	Text           string
 	ReplyToSeq     *int64 // must be a seq of the conversation that the sender can see
+	System         bool   // from the system: into a group of which the sender is no member, and past blocks
 }
 
 // SendResult is what became of a SendMessage.

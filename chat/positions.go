@@ -1,6 +1,9 @@
 package chat
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // MarkDelivered moves the caller's delivered position up to and including seq.
 // done is called exactly once and must not block. Errors: invalid_argument,
@@ -67,12 +70,12 @@ func (s *Service) Receipts(ctx context.Context, actor Actor, conversation ID, se
 }
 
 // Typing tells the other members that the caller is typing. The caller has
-// throttled it. Errors: not_found.
+// throttled it. Errors: not_found, forbidden (blocked).
 func (s *Service) Typing(ctx context.Context, actor Actor, conversation ID) error {
-	pair, ok := s.pairs.Get(conversation)
-	if !ok {
-		// Not a direct conversation that this node has met: the store knows whether it
-		// is the caller's at all.
+	known, ok := s.pairs.Get(conversation)
+	if !ok || time.Now().After(known.until) {
+		// Not a direct conversation that this node has met lately: the store knows
+		// whether it is the caller's at all.
 		found, err := s.store.Conversation(ctx, actor.User.ID, conversation)
 		if err != nil {
 			return err
@@ -81,12 +84,30 @@ func (s *Service) Typing(ctx context.Context, actor Actor, conversation ID) erro
 			s.publish(ctx, TypingStarted{ConversationID: conversation, UserID: actor.User.ID, OriginSocket: actor.SocketID})
 			return nil
 		}
-		pair = [2]ID{actor.User.ID, found.Peer.ID}
-		s.pairs.Add(conversation, pair)
+		if known, err = s.meetPair(ctx, conversation, actor.User.ID, found.Peer.ID); err != nil {
+			return err
+		}
 	}
+	pair := known.users
 	if pair[0] != actor.User.ID && pair[1] != actor.User.ID {
 		return Errorf(CodeNotFound, "")
 	}
 	s.publish(ctx, TypingStarted{ConversationID: conversation, UserID: actor.User.ID, MemberIDs: pair[:], OriginSocket: actor.SocketID})
 	return nil
+}
+
+// meetPair remembers a direct conversation if neither blocks the other. Errors:
+// forbidden.
+func (s *Service) meetPair(ctx context.Context, conversation, a, b ID) (knownPair, error) {
+	talks, err := s.withoutBlocked(ctx, a, []ID{b})
+	if err != nil {
+		return knownPair{}, err
+	}
+	if len(talks) == 0 {
+		return knownPair{}, Errorf(CodeForbidden, "")
+	}
+	known := knownPair{[2]ID{a, b}, time.Now().Add(pairTTL)}
+	s.directs.Add(pairKey(a, b), conversation) // BlockChanged finds the entry by the pair
+	s.pairs.Add(conversation, known)
+	return known, nil
 }

@@ -26,13 +26,18 @@ type Sent struct {
 // database itself.
 //
 // Errors: invalid_argument, text_empty, text_too_long, invalid_text, not_found,
-// conflict, forbidden, overloaded, timeout, unavailable.
+// conflict, forbidden, rate_limited, overloaded, timeout, unavailable.
 func (s *Service) Send(ctx context.Context, actor Actor, req SendRequest, done func(Sent, error)) {
+	s.send(ctx, actor, req, false, done)
+}
+
+func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system bool, done func(Sent, error)) {
 	cmd, err := s.command(ctx, actor, req)
 	if err != nil {
 		done(Sent{}, err)
 		return
 	}
+	cmd.System = system
 	s.store.Send(s.bound(ctx), cmd, func(result SendResult, err error) {
 		if err != nil {
 			done(Sent{}, err)
@@ -60,6 +65,9 @@ func (s *Service) command(ctx context.Context, actor Actor, req SendRequest) (Se
 	text, err := CheckText(req.Text)
 	if err != nil {
 		return SendMessage{}, err
+	}
+	if wait, ok := s.sends.Take(actor.User.ID); !ok {
+		return SendMessage{}, RateLimited(wait)
 	}
 	cmd := SendMessage{SenderID: actor.User.ID, ClientMsgID: req.ClientMsgID, Text: text, ReplyToSeq: req.ReplyToSeq}
 	if req.ConversationID != nil {

@@ -16,18 +16,21 @@ import (
 // lets the Store decide in its own transactions what the caller may touch, and
 // publishes what was stored. Safe for concurrent use; it owns no goroutine.
 type Service struct {
-	store       Store
-	broadcaster Broadcaster
-	presence    Presence
-	clock       Clock
-	log         *slog.Logger
-	sendTimeout time.Duration
+	store        everything
+	broadcaster  Broadcaster
+	presence     Presence
+	clock        Clock
+	log          *slog.Logger
+	sendTimeout  time.Duration
+	sends, opens Limiter
+	revocations  *Revocations
 
 	// A pair's direct conversation never changes, so it is remembered: a send to
 	// a user then needs no look-up of its own.
 	directs *lru.Cache[[32]byte, ID]
-	// Likewise who the two members of a direct conversation are, for typing.
-	pairs *lru.Cache[ID, [2]ID]
+	// Likewise who the two members of a direct conversation are, for typing, and for a
+	// while that neither blocks the other.
+	pairs *lru.Cache[ID, knownPair]
 }
 
 // ServiceConfig is what a Service works with. Store, Broadcaster and Presence are
@@ -39,6 +42,41 @@ type ServiceConfig struct {
 	Clock       Clock         // default SystemClock
 	Logger      *slog.Logger  // default slog.Default
 	SendTimeout time.Duration // how long a send or a receipt may wait for its turn; default 10 s
+	// Sends limits messages per user, Opens conversations that are made; nil: no
+	// limit.
+	Sends, Opens Limiter
+	// Revocations hears at once of what this node revokes; nil: nobody asks it.
+	Revocations *Revocations
+}
+
+// knownPair are the members of a direct conversation who talk to each other.
+type knownPair struct {
+	users [2]ID
+	until time.Time // when the store is asked again
+}
+
+// pairTTL bounds how long typing goes on past a block of which this node did not
+// hear.
+const pairTTL = 30 * time.Second
+
+// partial is a Store that lacks the rest.
+type partial struct {
+	Store
+	SettingsStore
+	BlockStore
+	GroupStore
+	AdminStore
+}
+
+func (partial) BlockedAmong(context.Context, ID, []ID) ([]ID, error) { return nil, nil }
+
+// everything is a Store with all of its parts.
+type everything interface {
+	Store
+	SettingsStore
+	BlockStore
+	GroupStore
+	AdminStore
 }
 
 // directCacheSize bounds each of the two caches of direct conversations: about
@@ -56,17 +94,28 @@ func NewService(c ServiceConfig) *Service {
 	if c.SendTimeout == 0 {
 		c.SendTimeout = 10 * time.Second
 	}
+	if c.Sends == nil {
+		c.Sends = unlimited{}
+	}
+	if c.Opens == nil {
+		c.Opens = unlimited{}
+	}
+	store, ok := c.Store.(everything)
+	if !ok {
+		store = partial{Store: c.Store}
+	}
 	directs, err := lru.New[[32]byte, ID](directCacheSize)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	pairs, err := lru.New[ID, [2]ID](directCacheSize)
+	pairs, err := lru.New[ID, knownPair](directCacheSize)
 	if err != nil {
 		panic(err)
 	}
 	return &Service{
-		store: c.Store, broadcaster: c.Broadcaster, presence: c.Presence, clock: c.Clock,
+		store: store, broadcaster: c.Broadcaster, presence: c.Presence, clock: c.Clock,
 		log: c.Logger, sendTimeout: c.SendTimeout, directs: directs, pairs: pairs,
+		sends: c.Sends, opens: c.Opens, revocations: c.Revocations,
 	}
 }
 
@@ -124,12 +173,18 @@ func (s *Service) OpenDirect(ctx context.Context, actor Actor, ref UserRef) (Con
 }
 
 func (s *Service) openDirect(ctx context.Context, a, b ID) (Conversation, bool, error) {
+	if wait, ok := s.opens.Take(a); !ok {
+		return Conversation{}, false, RateLimited(wait)
+	}
 	conversation, created, err := s.store.OpenDirect(ctx, a, b)
+	if !created || err != nil {
+		s.opens.Return(a) // only what is made counts
+	}
 	if err != nil {
 		return Conversation{}, false, err
 	}
 	s.directs.Add(pairKey(a, b), conversation.ID)
-	s.pairs.Add(conversation.ID, [2]ID{a, b})
+	s.pairs.Add(conversation.ID, knownPair{[2]ID{a, b}, time.Now().Add(pairTTL)})
 	if created {
 		both := []ID{a, b}
 		s.publish(ctx, ConversationChanged{ConversationID: conversation.ID, UserIDs: both, Joined: both})
@@ -158,8 +213,12 @@ func (s *Service) CreateGroup(ctx context.Context, actor Actor, title string, re
 	if err != nil {
 		return Conversation{}, err
 	}
+	if wait, ok := s.opens.Take(actor.User.ID); !ok {
+		return Conversation{}, RateLimited(wait)
+	}
 	group, err := s.store.CreateGroup(ctx, actor.User.ID, title, ids)
 	if err != nil {
+		s.opens.Return(actor.User.ID)
 		return Conversation{}, err
 	}
 	all := ids
@@ -245,12 +304,21 @@ func (s *Service) Contacts(ctx context.Context, actor Actor, page PageRequest) (
 	for i, contact := range contacts.Items {
 		ids[i] = contact.User.ID
 	}
-	online, err := s.presence.Online(ctx, ids)
+	visible, err := s.withoutBlocked(ctx, actor.User.ID, ids)
+	if err != nil {
+		return Page[Contact]{}, err
+	}
+	online, err := s.presence.Online(ctx, visible)
 	if err != nil {
 		return Page[Contact]{}, err
 	}
 	for i := range contacts.Items {
-		contacts.Items[i].Online = online[i]
+		contact := &contacts.Items[i]
+		if at := slices.Index(visible, contact.User.ID); at >= 0 {
+			contact.Online = online[at]
+		} else {
+			contact.LastSeenAt = nil
+		}
 	}
 	return contacts, nil
 }
@@ -274,7 +342,11 @@ func (s *Service) Presence(ctx context.Context, actor Actor, refs []UserRef) ([]
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.store.Acquainted(ctx, actor.User.ID, slices.Collect(maps.Values(ids)))
+	candidates, err := s.withoutBlocked(ctx, actor.User.ID, slices.Collect(maps.Values(ids)))
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.store.Acquainted(ctx, actor.User.ID, candidates)
 	if err != nil {
 		return nil, err
 	}

@@ -209,4 +209,5 @@ type Actor struct {
 	User      User
 	SocketID  string    // the Socket.IO socket it calls from; "" over HTTP
 	ExpiresAt time.Time // when its token ends; zero: never
+	IssuedAt  time.Time // when its token was made, in whole seconds; zero: unknown
 }
