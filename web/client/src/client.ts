@@ -1,0 +1,403 @@
+/** The whole client: see ../README.md. */
+import { Book, type BookEntry } from "./book.js";
+import { Emitter } from "./emitter.js";
+import { ChatError } from "./errors.js";
+import { defaultOutboxStore, type OutboxEntry, type OutboxStore } from "./outbox-store.js";
+import { Outbox, type NewEntry } from "./outbox.js";
+import { People } from "./people.js";
+import { ReadReporter } from "./reads.js";
+import { Syncer } from "./syncer.js";
+import type { Contact, Conversation, Limits, Member, Message, Presence, Receipt, Session, User } from "./types.js";
+import { TypingState, TypingThrottle } from "./typing.js";
+import { Wire, type ConnectionState, type WireOptions } from "./wire.js";
+
+export interface ClientOptions extends WireOptions {
+  /**
+   * Who the token is for. With it the outbox is shown before there is a connection,
+   * and a session of another user is refused.
+   */
+  userId?: string;
+  /** Where messages wait; IndexedDB by default. */
+  outbox?: OutboxStore;
+}
+
+export interface ClientEvents {
+  /** Something that the getters show has changed. Several changes in a row come as one. */
+  change: void;
+  connection: ConnectionState;
+  session: Session;
+  /** A message of somebody else that the page had not, live or after an outage. */
+  message: { message: Message; live: boolean };
+  /** Something failed that no promise reports. The library goes on by itself. */
+  error: ChatError | Error;
+}
+
+const defaultLimits: Limits = {
+  maxTextLength: 2000, pageLimit: 50, typingIntervalMs: 2000, typingExpiresMs: 3000, ackTimeoutMs: 1000, maxPayload: 1e6,
+};
+
+/** Messages of conversations that are not known yet are kept for so many conversations. */
+const maxStrangers = 50;
+
+export class ChatClient {
+  readonly events = new Emitter<ClientEvents>();
+  /** The connection below: everything that goes by, and faults to provoke. */
+  readonly wire: Wire;
+  readonly #book: Book;
+  readonly #outbox: Outbox;
+  readonly #people: People;
+  readonly #reads: ReadReporter;
+  readonly #syncer: Syncer;
+  readonly #typing: TypingState;
+  readonly #throttle: TypingThrottle;
+  #session: Session | undefined;
+  #userId: string | undefined;
+  #strangers = new Map<string, { message: Message; ack: () => void }[]>();
+  #loading = new Map<string, Promise<boolean>>();
+  #membersAsked = new Set<string>();
+  #announced = false;
+
+  constructor(options: ClientOptions) {
+    this.#userId = options.userId;
+    const changed = () => this.#changed();
+    const failed = (e: ChatError | Error) => this.events.emit("error", e);
+    this.wire = new Wire(options);
+    this.#book = new Book(() => this.#userId, changed);
+    this.#people = new People(this.wire, changed, failed);
+    this.#reads = new ReadReporter(this.wire, this.#book, failed);
+    this.#typing = new TypingState(changed);
+    this.#throttle = new TypingThrottle(defaultLimits.typingIntervalMs);
+    this.#outbox = new Outbox({
+      store: options.outbox ?? defaultOutboxStore(),
+      send: async (e) => {
+        const { message } = await this.wire.request("message:send", {
+          conversationId: e.conversationId, clientMsgId: e.id, text: e.text, replyToSeq: e.replyToSeq,
+        });
+        return message;
+      },
+      sent: (m) => this.#sent(m),
+      changed,
+      storeFailed: (e) => failed(ChatError.from(e)),
+    });
+    this.#syncer = new Syncer({
+      wire: this.wire,
+      book: this.#book,
+      arrived: (_, messages) => {
+        for (const m of messages) this.#heard(m, false);
+      },
+      synced: () => this.#synced(),
+      failed,
+    });
+    this.#listen();
+  }
+
+  // ---- life
+
+  /** Loads the outbox and connects. Connects again by itself until stop. */
+  async start(): Promise<void> {
+    this.wire.start();
+    if (this.#userId) await this.#outbox.load(this.#userId);
+  }
+
+  /** Disconnects and ends every timer. What waits in the outbox stays stored. */
+  stop(): void {
+    this.#outbox.stop();
+    this.#reads.stop();
+    this.#syncer.stop();
+    this.#typing.clear();
+    this.wire.stop();
+  }
+
+  // ---- what is known; the same object until it changes
+
+  get connection(): ConnectionState {
+    return this.wire.state;
+  }
+
+  /** The last session event; undefined before the first connect. */
+  get session(): Session | undefined {
+    return this.#session;
+  }
+
+  get userId(): string | undefined {
+    return this.#userId;
+  }
+
+  get limits(): Limits {
+    return this.#session?.limits ?? defaultLimits;
+  }
+
+  /** Newest activity first. */
+  get conversations(): readonly Conversation[] {
+    return this.#book.list;
+  }
+
+  conversation(id: string): Conversation | undefined {
+    return this.#book.get(id)?.conversation;
+  }
+
+  /** The direct conversation with a user, if there is one. */
+  directWith(userId: string): Conversation | undefined {
+    return this.#book.list.find((c) => c.kind === "direct" && c.peer?.id === userId);
+  }
+
+  /** What this page holds of a conversation, rising in seq. */
+  messages(conversationId: string): readonly Message[] {
+    return this.#book.get(conversationId)?.timeline.messages ?? noMessages;
+  }
+
+  /** One message, if this page holds it. */
+  messageAt(conversationId: string, seq: number): Message | undefined {
+    return this.#book.get(conversationId)?.timeline.at(seq);
+  }
+
+  /** Whether there are older messages to load. */
+  hasOlder(conversationId: string): boolean {
+    const entry = this.#book.get(conversationId);
+    return !!entry && entry.timeline.lowSeq > entry.conversation.firstSeq;
+  }
+
+  /** What is on its way out of a conversation, in order. */
+  outbox(conversationId: string): readonly OutboxEntry[] {
+    return this.#outbox.in(conversationId);
+  }
+
+  /** How many messages wait or have failed, in all conversations. */
+  get outboxSize(): number {
+    return this.#outbox.size;
+  }
+
+  isSending(entryId: string): boolean {
+    return this.#outbox.isSending(entryId);
+  }
+
+  /** Who is typing. */
+  typing(conversationId: string): readonly string[] {
+    return this.#typing.in(conversationId);
+  }
+
+  members(conversationId: string): ReadonlyMap<string, Member> | undefined {
+    return this.#book.get(conversationId)?.members;
+  }
+
+  user(id: string): User | undefined {
+    return this.#people.user(id);
+  }
+
+  presence(userId: string): Presence | undefined {
+    return this.#people.presence(userId);
+  }
+
+  get contacts(): readonly Contact[] | undefined {
+    return this.#people.contacts;
+  }
+
+  // ---- what can be done
+
+  /** Puts a message into the outbox: stored when the promise resolves, sent when there is a connection. */
+  send(e: NewEntry): Promise<OutboxEntry> {
+    return this.#outbox.add(e);
+  }
+
+  retry(entryId: string): Promise<void> {
+    return this.#outbox.retry(entryId);
+  }
+
+  /** False when it is just being sent. */
+  discard(entryId: string): Promise<boolean> {
+    return this.#outbox.discard(entryId);
+  }
+
+  /** The user has seen everything up to and including seq. */
+  markRead(conversationId: string, seq: number): void {
+    this.#reads.read(conversationId, seq);
+  }
+
+  /** Call it at every key: it tells the others at most once in the gateway's interval. */
+  type(conversationId: string): void {
+    if (this.wire.connected && this.#throttle.allow(conversationId)) this.wire.volatile("typing", { conversationId });
+  }
+
+  /** Fetches the page before the oldest message. False when there is none. */
+  loadOlder(conversationId: string): Promise<boolean> {
+    const running = this.#loading.get(conversationId);
+    if (running) return running;
+    const loading = this.#loadOlder(conversationId).finally(() => this.#loading.delete(conversationId));
+    this.#loading.set(conversationId, loading);
+    return loading;
+  }
+
+  /** Fetches a conversation's members, with their positions. */
+  async loadMembers(conversationId: string): Promise<void> {
+    const all: Member[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.wire.request("members", { conversationId, cursor });
+      all.push(...page.members);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor);
+    for (const m of all) this.#people.learn(m.user);
+    const entry = this.#book.get(conversationId);
+    if (entry) this.#book.setMembers(entry, all);
+  }
+
+  loadContacts(): Promise<readonly Contact[]> {
+    return this.#people.loadContacts();
+  }
+
+  /** Whose presence to follow, instead of those before: at most 200. */
+  watchPresence(userIds: Iterable<string>): void {
+    this.#people.watch(userIds);
+  }
+
+  async openDirect(userId: string): Promise<Conversation> {
+    const { conversation } = await this.wire.request("conversation:open", { userId });
+    return this.#put(conversation).conversation;
+  }
+
+  async createGroup(title: string, memberIds: string[]): Promise<Conversation> {
+    const { conversation } = await this.wire.request("conversation:open", { title, memberIds });
+    return this.#put(conversation).conversation;
+  }
+
+  /** For one message: who has it, who has read it, since when. */
+  async receipts(conversationId: string, seq: number): Promise<Receipt[]> {
+    const all: Receipt[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.wire.request("receipts", { conversationId, seq, cursor });
+      all.push(...page.receipts);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor);
+    return all;
+  }
+
+  // ---- inside
+
+  #listen(): void {
+    const { incoming, events } = this.wire;
+    events.on("state", (state) => {
+      this.events.emit("connection", state);
+      this.#changed();
+    });
+    events.on("up", () => void this.#syncer.run());
+    events.on("down", () => {
+      this.#outbox.close();
+      this.#typing.clear();
+    });
+    incoming.on("session", (s) => this.#begin(s));
+    incoming.on("message", ([m, ack]) => this.#live(m, ack));
+    incoming.on("message:changed", (m) => {
+      const entry = this.#book.get(m.conversationId);
+      if (entry) this.#book.messageChanged(entry, m);
+    });
+    incoming.on("message:delivered", (e) => this.#position("delivered", e));
+    incoming.on("message:read", (e) => this.#position("read", e));
+    incoming.on("typing", (e) => {
+      if (e.userId !== this.#userId) this.#typing.started(e.conversationId, e.userId, e.expiresInMs);
+    });
+    incoming.on("conversation", (c) => this.#put(c));
+    incoming.on("presence", (p) => this.#people.heard(p));
+  }
+
+  #begin(session: Session): void {
+    if (this.#userId && this.#userId !== session.user.id) {
+      this.stop();
+      this.events.emit("error", new ChatError({ code: "forbidden", message: "the token is another user's", retryable: false }));
+      return;
+    }
+    this.#userId = session.user.id;
+    this.#session = session;
+    this.#throttle.intervalMs = session.limits.typingIntervalMs;
+    this.#people.learn(session.user);
+    void this.#outbox.load(session.user.id);
+    this.events.emit("session", session);
+    this.#changed();
+  }
+
+  #synced(): void {
+    for (const c of this.#book.list) this.#people.learn(c.peer);
+    this.wire.synced();
+    this.#outbox.open();
+    this.#reads.resume();
+    this.#people.resume();
+  }
+
+  #put(view: Conversation): BookEntry {
+    this.#people.learn(view.peer);
+    const entry = this.#book.put(view);
+    const waiting = this.#strangers.get(view.id);
+    this.#strangers.delete(view.id);
+    for (const { message, ack } of waiting ?? []) this.#live(message, ack);
+    return entry;
+  }
+
+  #live(m: Message, ack: () => void): void {
+    const entry = this.#book.get(m.conversationId);
+    if (!entry) return this.#stranger(m, ack);
+    const how = this.#book.live(entry, m);
+    ack();
+    if (how === "known") return;
+    this.#heard(m, true);
+    if (how === "beyond a gap") this.#syncer.gap(entry);
+  }
+
+  /** A message of a conversation that is not known yet: its view is on the way, or is fetched. */
+  #stranger(message: Message, ack: () => void): void {
+    const id = message.conversationId;
+    const waiting = this.#strangers.get(id);
+    if (waiting) {
+      waiting.push({ message, ack });
+      return;
+    }
+    // Without an acknowledgement the gateway brings it again.
+    if (this.#strangers.size >= maxStrangers) return;
+    this.#strangers.set(id, [{ message, ack }]);
+    this.wire.request("conversations", {}).then(
+      ({ conversations }) => {
+        for (const c of conversations) if (c.id === id) this.#put(c);
+        this.#strangers.delete(id);
+      },
+      () => this.#strangers.delete(id), // the next sync brings it
+    );
+  }
+
+  #heard(m: Message, live: boolean): void {
+    this.#typing.stopped(m.conversationId, m.senderId);
+    if (m.senderId === this.#userId) this.#outbox.arrived(m);
+    else this.events.emit("message", { message: m, live });
+  }
+
+  #sent(m: Message): void {
+    const entry = this.#book.get(m.conversationId);
+    if (entry && this.#book.sent(entry, m) === "beyond a gap") this.#syncer.gap(entry);
+  }
+
+  #position(kind: "delivered" | "read", e: Parameters<Book["position"]>[1]): void {
+    const { needsMembers } = this.#book.position(kind, e);
+    if (!needsMembers || this.#membersAsked.has(e.conversationId)) return;
+    this.#membersAsked.add(e.conversationId);
+    this.loadMembers(e.conversationId)
+      .catch((failure: ChatError) => this.events.emit("error", failure))
+      .finally(() => this.#membersAsked.delete(e.conversationId));
+  }
+
+  async #loadOlder(conversationId: string): Promise<boolean> {
+    const entry = this.#book.get(conversationId);
+    if (!entry || !this.hasOlder(conversationId)) return false;
+    const page = await this.wire.request("history", { conversationId, beforeSeq: entry.timeline.lowSeq });
+    this.#book.before(entry, page.messages, page.hasMore);
+    return page.messages.length > 0;
+  }
+
+  #changed(): void {
+    if (this.#announced) return;
+    this.#announced = true;
+    queueMicrotask(() => {
+      this.#announced = false;
+      this.events.emit("change", undefined);
+    });
+  }
+}
+
+const noMessages: readonly Message[] = [];
