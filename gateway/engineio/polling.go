@@ -139,7 +139,8 @@ func (s *Socket) takePoll(polling *pollingState, get *pollRequest) ([]*Message, 
 	}
 	s.queue, s.head = nil, 0
 	switch {
-	case s.state == stateClosing:
+	case s.state == stateClosing && len(msgs) == 0:
+		// not behind messages in one answer: clients handle the close first, and lose them
 		msgs = append(msgs, closePacket)
 		polling.get = nil
 		s.closeLocked(s.reason, nil, endFlushed)
