@@ -62,7 +62,7 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	if err != nil {
 		return nil, err
 	}
-	if a.store, err = persistence.Open(ctx, cfg.url()); err != nil {
+	if a.store, err = persistence.Open(ctx, cfg.url(), persistence.Options{Logger: log, Migrate: true}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	defer func() {
@@ -137,6 +137,9 @@ func (a *App) registerGauges() {
 		return func() float64 { return read(a.hub.Stats()) }
 	}
 	gauge(a.registry, "xabar_connections", "Connections now.", func() float64 { return float64(a.io.Engine().Sockets()) })
+	if local, ok := a.io.Adapter().(interface{ Rooms() []string }); ok {
+		gauge(a.registry, "xabar_rooms", "Rooms with a socket on this node.", func() float64 { return float64(len(local.Rooms())) })
+	}
 	gauge(a.registry, "xabar_users", "Users with a socket on this node.", stat(func(s events.Stats) float64 { return float64(s.Users) }))
 	gauge(a.registry, "xabar_pending_acks", "Acknowledgements of messages that may still come in time.", stat(func(s events.Stats) float64 { return float64(s.PendingAcks) }))
 	gauge(a.registry, "xabar_position_gaps", "Acknowledgements that wait for a gap to close.", stat(func(s events.Stats) float64 { return float64(s.Gaps) }))
@@ -223,7 +226,7 @@ func (a *App) drain(ctx context.Context, stopHub context.CancelFunc) error {
 	step("drain sockets", a.hub.Drain(ctx))
 	step("close connections", a.io.Shutdown(ctx))
 	step("finish requests", a.public.Shutdown(ctx))
-	a.presence.Close()
+	step("store who was here last", a.presence.Close())
 	step("close the store", a.store.Close())
 	stopHub()
 	step("close the admin address", a.admin.Shutdown(ctx))

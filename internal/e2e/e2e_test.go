@@ -87,6 +87,13 @@ type reply struct {
 	Conversations    []json.RawMessage    `json:"conversations"`
 }
 
+// presence is an entry of an answer: who cannot be seen is named as in the question.
+type presence struct {
+	UserID     string     `json:"userId"`
+	Online     bool       `json:"online"`
+	LastSeenAt *chat.Time `json:"lastSeenAt"`
+}
+
 type replyError struct {
 	Code      chat.Code `json:"code"`
 	Field     string    `json:"field"`

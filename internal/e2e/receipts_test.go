@@ -182,7 +182,7 @@ func TestABlipIsNoChangeOfPresence(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.page("A"), w.page("B")
 	got := a.must("presence", obj{"userIds": []string{b.user.User.ID, "nobody"}}).Presence
-	if len(got) != 2 || !got[0].Online || got[1].Online {
+	if len(got) != 2 || !got[0].Online || got[1].Online || got[1].UserID != "nobody" || got[1].LastSeenAt != nil {
 		t.Errorf("presence is %+v", got)
 	}
 	if err := b.Kill(testkit.Context(t)); err != nil {
