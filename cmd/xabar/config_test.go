@@ -298,3 +298,39 @@ func TestTokenAndVersion(t *testing.T) {
 		t.Errorf("without a command: %d %q", code, stderr)
 	}
 }
+
+func TestMigrate(t *testing.T) {
+	dir := t.TempDir()
+	migrate := func(want int, args ...string) string {
+		t.Helper()
+		code, out, stderr := xabar(t, append(append([]string{"migrate"}, args...), "--data-dir", dir)...)
+		if code != want {
+			t.Fatalf("%v: %d\n%s%s", args, code, out, stderr)
+		}
+		return out
+	}
+	migrate(1, "status")
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Fatalf("status made %v %v", left, err)
+	}
+	up := migrate(0, "up")
+	if again := migrate(0, "up"); again != up {
+		t.Errorf("up again: %s", again)
+	}
+	if strings.Contains(up, "pending") {
+		t.Errorf("up: %s", up)
+	}
+	if down := migrate(0, "down"); strings.Count(down, "pending: ") != 1 {
+		t.Errorf("down: %s", down)
+	}
+	if down := migrate(0, "down", "2"); strings.Count(down, "pending: ") != 3 {
+		t.Errorf("down 2: %s", down)
+	}
+	if status := migrate(0, "status"); strings.Count(status, "pending: ") != 3 {
+		t.Errorf("status: %s", status)
+	}
+	migrate(1, "down", "99")
+	if got := migrate(0, "up"); got != up {
+		t.Errorf("up from there: %s", got)
+	}
+}
