@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"xabar/chat"
+	"xabar/persistence/postgres"
 	"xabar/persistence/sqlite"
 )
 
@@ -32,7 +33,8 @@ func Open(ctx context.Context, url string, opts Options) (chat.Store, error) {
 	switch scheme {
 	case "sqlite":
 		return opened(sqlite.Open(ctx, rest, sqlite.Options{Clock: opts.Clock, Logger: opts.Logger, Migrate: opts.Migrate}))
-	// case "postgres", "postgresql": the postgres package's line goes here.
+	case "postgres", "postgresql":
+		return opened(postgres.Open(ctx, url, postgres.Options{Clock: opts.Clock, Logger: opts.Logger, Migrate: opts.Migrate}))
 	default:
 		return nil, fmt.Errorf("persistence: a database url is sqlite:PATH or postgres://…, not %q:…", scheme)
 	}

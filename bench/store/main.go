@@ -28,7 +28,7 @@ func main() {
 	flag.IntVar(&b.conversations, "conversations", 10000, "direct conversations to send to, at random")
 	flag.IntVar(&b.senders, "senders", 256, "senders that wait for their answers at saturation")
 	flag.IntVar(&b.rate, "rate", 400, "sends a second for the latencies")
-	only := flag.String("only", "", "one measurement: peer, send, complete, peer-rate or rate")
+	only := flag.String("only", "", "one measurement: peer, send, complete, peer-rate, rate or lists")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -77,7 +77,13 @@ func (b *bench) run(ctx context.Context, only string) (met bool, err error) {
 			series[m.name] = append(series[m.name], r)
 		}
 	}
-	return report(series), nil
+	var reads []read
+	if only == "" || only == "lists" {
+		if reads, err = b.lists(ctx); err != nil {
+			return false, fmt.Errorf("lists: %w", err)
+		}
+	}
+	return report(series, reads), nil
 }
 
 // measure runs one measurement on a database of its own.

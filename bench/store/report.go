@@ -42,7 +42,7 @@ func median(all []result, figure func(result) float64) float64 {
 }
 
 // report prints the targets; what was not measured is left out.
-func report(series map[string][]result) (met bool) {
+func report(series map[string][]result, reads []read) (met bool) {
 	met = true
 	check := func(what string, value, bound float64, atLeast bool) {
 		ok, sign := value <= bound, "<="
@@ -69,6 +69,13 @@ func report(series map[string][]result) (met bool) {
 	}
 	if peer, rate := series["peer-rate"], series["rate"]; peer != nil && rate != nil {
 		check("p99 at the rate, times the single transaction's", median(rate, p99)/median(peer, p99), 1.5, false)
+	}
+	for i, r := range reads {
+		if i == 0 { // before anything is settled
+			fmt.Printf("PostgreSQL CPU, ms: %-42s %8.2f\n", r.name, ms(r.cpu))
+			continue
+		}
+		check("PostgreSQL CPU, ms: "+r.name, ms(r.cpu), 3, false)
 	}
 	return met
 }

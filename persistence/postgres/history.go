@@ -39,7 +39,7 @@ func (s *Store) History(ctx context.Context, user chat.ID, q chat.HistoryQuery) 
 	case q.AfterSeq != nil:
 		sql, from = historyAfter, *q.AfterSeq
 	}
-	var page chat.HistoryPage
+	page := chat.HistoryPage{Messages: []chat.Message{}}
 	rows, err := collect(ctx, s, func(rows pgx.Rows) (*chat.Message, error) {
 		var m maybeMessage
 		err := rows.Scan(append([]any{&page.LastSeq}, m.fields()...)...)

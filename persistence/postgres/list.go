@@ -53,7 +53,7 @@ ORDER BY v.at DESC NULLS LAST, v.conversation_id DESC`
 
 // Conversations implements chat.ConversationStore.
 func (s *Store) Conversations(ctx context.Context, user chat.ID, page chat.PageRequest) (chat.ConversationPage, error) {
-	var result chat.ConversationPage
+	result := chat.ConversationPage{Conversations: []chat.Conversation{}}
 	after, more, err := cursor.Decode(cursor.Conversations, page.Cursor)
 	if err != nil {
 		return result, err

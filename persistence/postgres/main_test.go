@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// open opens a Store on a database of its own, without the migrations that the
-// template has seen.
+// open opens a Store on a migrated database of its own.
 func open(tb testing.TB, opts Options) *Store {
 	tb.Helper()
 	return openURL(tb, pgtest.Database(tb), opts)
@@ -34,7 +33,6 @@ func open(tb testing.TB, opts Options) *Store {
 
 func openURL(tb testing.TB, url string, opts Options) *Store {
 	tb.Helper()
-	opts.SkipMigrations = true
 	s, err := Open(tb.Context(), url, opts)
 	if err != nil {
 		tb.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 // Members implements chat.ConversationStore.
 func (s *Store) Members(ctx context.Context, user, conversation chat.ID, page chat.PageRequest) (chat.Page[chat.Member], error) {
-	var result chat.Page[chat.Member]
+	result := chat.Page[chat.Member]{Items: []chat.Member{}}
 	after, more, err := cursor.Decode(cursor.Members, page.Cursor)
 	if err != nil {
 		return result, err

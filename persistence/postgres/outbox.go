@@ -60,11 +60,11 @@ func (s *Store) execCloses(ctx context.Context, _ int, batch []*closeItem) {
 const claimSQL = `
 WITH due AS MATERIALIZED (
   SELECT o.conversation_id, o.seq FROM outbox o
-  WHERE o.leased_until <= coalesce($1::timestamptz, clock_timestamp())
-  ORDER BY o.leased_until, o.conversation_id, o.seq LIMIT $2
+  WHERE o.leased_until <= coalesce($1::timestamptz, statement_timestamp())
+  ORDER BY o.leased_until LIMIT $2
   FOR UPDATE SKIP LOCKED
 ), leased AS (
-  UPDATE outbox o SET leased_until = coalesce($1::timestamptz, clock_timestamp()) + $3::float8 * interval '1 second'
+  UPDATE outbox o SET leased_until = coalesce($1::timestamptz, statement_timestamp()) + $3::float8 * interval '1 second'
   FROM due
   WHERE (o.conversation_id, o.seq) >= (due.conversation_id, due.seq) AND (o.conversation_id, o.seq) <= (due.conversation_id, due.seq)
   RETURNING o.conversation_id, o.seq

@@ -9,20 +9,24 @@ import (
 	"xabar/persistence/internal/cursor"
 )
 
-// receiptsSQL: the first advance that reaches the message is when it was
-// delivered (read). A read is not shown before its delivery, which a clock that
-// stepped back in between could do.
+// receiptsSQL lists the members beside the caller who could have the message (who
+// joined later is not asked). The sender has it since it was sent. The first advance that
+// reaches the message is when it was delivered (read) to anybody else. A read is not
+// shown before its delivery, which a clock that stepped back in between could do.
 const receiptsSQL = `
-SELECT m.user_id, m.last_delivered_seq >= $3, m.last_read_seq >= $3, d.at, greatest(r.at, d.at)
+SELECT m.user_id, m.last_delivered_seq >= $3 OR s.mine, m.last_read_seq >= $3 OR s.mine,
+       CASE WHEN s.mine THEN s.at ELSE d.at END, CASE WHEN s.mine THEN s.at ELSE greatest(r.at, d.at) END
 FROM (
-  SELECT y.conversation_id, c.member_count FROM members y
+  SELECT y.conversation_id, c.member_count, x.sender_id, x.created_at FROM members y
   CROSS JOIN LATERAL (SELECT * FROM conversations z WHERE z.id = y.conversation_id LIMIT 1) c
-  CROSS JOIN LATERAL (SELECT 1 FROM messages z WHERE z.conversation_id = y.conversation_id AND z.seq = $3 LIMIT 1) x
+  CROSS JOIN LATERAL (SELECT * FROM messages z WHERE z.conversation_id = y.conversation_id AND z.seq = $3 LIMIT 1) x
   WHERE y.conversation_id = $2 AND y.user_id = $1 AND y.joined_seq < $3) me
 LEFT JOIN LATERAL (
   SELECT * FROM members y
   WHERE y.conversation_id = me.conversation_id AND y.user_id > $4 AND y.user_id <> $1 AND y.joined_seq < $3
   ORDER BY y.user_id LIMIT $5) m ON true
+CROSS JOIN LATERAL (
+  SELECT m.user_id = me.sender_id AS mine, CASE WHEN me.member_count <= 32 THEN me.created_at END AS at) s
 LEFT JOIN LATERAL (
   SELECT y.at FROM receipts y
   WHERE y.conversation_id = $2 AND y.user_id = m.user_id AND y.kind = 1 AND y.up_to_seq >= $3
@@ -37,7 +41,7 @@ ORDER BY m.user_id`
 
 // Receipts implements chat.PositionStore.
 func (s *Store) Receipts(ctx context.Context, user, conversation chat.ID, seq int64, page chat.PageRequest) (chat.Page[chat.Receipt], error) {
-	var result chat.Page[chat.Receipt]
+	result := chat.Page[chat.Receipt]{Items: []chat.Receipt{}}
 	after, _, err := cursor.Decode(cursor.Receipts, page.Cursor)
 	if err != nil {
 		return result, err

@@ -77,7 +77,7 @@ func millis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 func collect[T any](ctx context.Context, s *Store, scan func(pgx.Rows) (T, error), sql string, args ...any) ([]T, error) {
 	var all []T
 	err := again(ctx, func() error {
-		all = nil
+		all = []T{}
 		rows, err := s.read.Query(ctx, sql, args...)
 		if err != nil {
 			return err

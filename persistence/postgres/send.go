@@ -130,6 +130,7 @@ func (b *sendBatch) params(s *Store) [][]byte {
 	n := len(b.items)
 	ids, convs, senders := newArray(oidUUID, n, 16), newArray(oidUUID, n, 16), newArray(oidUUID, n, 16)
 	clientIDs, texts, replies := newArray(oidText, n, 40), newArray(oidText, n, 160), newArray(oidInt8, n, 8)
+	system := newArray(oidBool, n, 1)
 	for i, it := range b.items {
 		ids.id(b.ids[i])
 		convs.id(it.Req.ConversationID)
@@ -137,9 +138,10 @@ func (b *sendBatch) params(s *Store) [][]byte {
 		clientIDs.text(it.Req.ClientMsgID)
 		texts.text(it.Req.Text)
 		replies.optional(it.Req.ReplyToSeq)
+		system.bool(it.Req.System)
 	}
 	return [][]byte{
-		ids.b, convs.b, senders.b, clientIDs.b, texts.b, replies.b,
+		ids.b, convs.b, senders.b, clientIDs.b, texts.b, replies.b, system.b,
 		timestamp(s.now()), s.leaseFrom(), seconds(chat.OutboxLease), integer(chat.ReceiptMembers),
 	}
 }
@@ -234,7 +236,7 @@ func (b *sendBatch) answer(ctx context.Context, s *Store) error {
 	for i, it := range b.items {
 		switch got := &b.sent[i]; got.status {
 		case statusGood:
-			it.Res = b.result(i)
+			it.Res, it.Err = b.result(i)
 		case statusRepeat:
 			it.Res, it.Err = repeated(got.stored, it.Req.ConversationID)
 		case statusStranger:
@@ -260,9 +262,12 @@ func repeated(stored chat.Message, asked chat.ID) (chat.SendResult, error) {
 }
 
 // result is a good item's; the items of a conversation come in rising seq.
-func (b *sendBatch) result(i int) chat.SendResult {
+func (b *sendBatch) result(i int) (chat.SendResult, error) {
 	req, got := &b.items[i].Req, &b.sent[i]
 	c := b.numbered[req.ConversationID]
+	if c == nil { // gone since the statement looked at the membership
+		return chat.SendResult{}, chat.Errorf(chat.CodeNotFound, "")
+	}
 	c.used++
 	base := c.lastSeq - c.n
 	res := chat.SendResult{
@@ -277,7 +282,7 @@ func (b *sendBatch) result(i int) chat.SendResult {
 	}
 	res.Sender = senderMove(c, got, c.used)
 	res.Sender.Kind, res.Sender.MemberIDs, res.Sender.MemberCount = res.Kind, res.MemberIDs, res.MemberCount
-	return res
+	return res, nil
 }
 
 // senderMove is how the k-th message of the batch moved its sender's positions:
@@ -330,7 +335,7 @@ func (b *sendBatch) answerRaced(ctx context.Context, s *Store) error {
 	}
 	for i, it := range b.items {
 		switch {
-		case b.sent[i].status != statusGood, stored[i] != nil && stored[i].ID == b.ids[i]:
+		case b.sent[i].status != statusGood, it.Err != nil, stored[i] != nil && stored[i].ID == b.ids[i]:
 		case stored[i] == nil: // won by a message that has been erased since
 			it.Res, it.Err = chat.SendResult{}, chat.Errorf(chat.CodeUnavailable, "")
 		default:

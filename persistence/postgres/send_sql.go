@@ -2,9 +2,9 @@ package postgres
 
 // sendSQL stores a batch of messages. Its parameters are arrays of equal length,
 // sorted by conversation and, inside one, in the order of the calls: ids,
-// conversations, senders, clientMsgIds, texts, replyToSeqs; then the time of
-// creation and the outbox lease ($8: the time to count from, NULL for the
-// database's clock; $9: seconds).
+// conversations, senders, clientMsgIds, texts, replyToSeqs, whether the system sends;
+// then the time of creation, the outbox lease ($9: the time to count from, NULL for
+// the database's clock; $10: seconds), and the size up to which reads are logged.
 //
 //	item   each message with what must be known of it: the repeat (d), the sender's
 //	       membership (m), and from them its status (the status… constants)
@@ -32,16 +32,17 @@ WITH item AS MATERIALIZED (
          d.edited_at AS d_edited, d.deleted_at AS d_deleted,
          CASE
            WHEN d.id IS NOT NULL THEN 1
-           WHEN m.joined_seq IS NULL THEN 2
-           WHEN m.peer_id IS NOT NULL AND coalesce(
+           WHEN m.joined_seq IS NULL AND (NOT i.system OR
+             (SELECT 1 FROM conversations g WHERE g.id = i.conv AND g.kind = 'group' LIMIT 1) IS NULL) THEN 2
+           WHEN m.peer_id IS NOT NULL AND NOT i.system AND coalesce(
              (SELECT 1 FROM blocks b WHERE b.user_id = i.sender AND b.blocked_id = m.peer_id LIMIT 1),
              (SELECT 1 FROM blocks b WHERE b.user_id = m.peer_id AND b.blocked_id = i.sender LIMIT 1)) IS NOT NULL THEN 3
-           WHEN i.reply IS NOT NULL AND (i.reply <= m.joined_seq OR
+           WHEN i.reply IS NOT NULL AND (i.reply <= coalesce(m.joined_seq, 0) OR
              (SELECT 1 FROM messages r WHERE r.conversation_id = i.conv AND r.seq = i.reply LIMIT 1) IS NULL) THEN 4
            ELSE 0
          END AS status
-  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::int8[])
-       WITH ORDINALITY AS i (id, conv, sender, cmid, body, reply, ord)
+  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::int8[], $7::bool[])
+       WITH ORDINALITY AS i (id, conv, sender, cmid, body, reply, system, ord)
   LEFT JOIN LATERAL (
     SELECT x.id, x.conversation_id, x.seq, coalesce(x.version, x.seq) AS version, x.text, x.reply_to_seq,
            x.created_at, x.edited_at, x.deleted_at
@@ -59,7 +60,7 @@ WITH item AS MATERIALIZED (
   UPDATE conversations c
   SET last_seq = c.last_seq + per.n,
       version = c.version + per.n,
-      last_message_at = greatest($7::timestamptz, c.last_message_at),
+      last_message_at = greatest($8::timestamptz, c.last_message_at),
       loose_from = CASE WHEN c.loose_from = 0 THEN c.last_seq + per.n ELSE c.loose_from END
   FROM per
   WHERE c.id >= per.conv AND c.id <= per.conv
@@ -78,7 +79,7 @@ WITH item AS MATERIALIZED (
   RETURNING conversation_id, seq, created_at
 ), box AS (
   INSERT INTO outbox (created_at, conversation_id, seq, leased_until)
-  SELECT created_at, conversation_id, seq, coalesce($8::timestamptz, clock_timestamp()) + $9::float8 * interval '1 second'
+  SELECT created_at, conversation_id, seq, coalesce($9::timestamptz, statement_timestamp()) + $10::float8 * interval '1 second'
   FROM ins
 ), pos AS (
   UPDATE members m
@@ -105,7 +106,7 @@ WITH item AS MATERIALIZED (
 ), log AS (
   INSERT INTO receipts (conversation_id, user_id, kind, up_to_seq, at)
   SELECT conversation_id, user_id, 2, base + run, at
-  FROM pos WHERE leads AND lead_read < base AND member_count <= $10::int8
+  FROM pos WHERE leads AND lead_read < base AND member_count <= $11::int8
   ON CONFLICT DO NOTHING
 )
 SELECT 1::int8, ord, status::int8, delivered, read, d_seq, d_version, d_reply,

@@ -138,3 +138,10 @@ func (s *Store) settleSome(ctx context.Context, user chat.ID, keep, limit int) (
 	})
 	return n, err
 }
+
+// LooseConversations counts the conversations of user that lists must look at one by
+// one; for tests and benchmarks.
+func (s *Store) LooseConversations(ctx context.Context, user chat.ID) (n int, err error) {
+	err = s.queryRow(ctx, `SELECT count(*) FROM members WHERE user_id = $1 AND NOT settled`, []any{user}, &n)
+	return n, err
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -33,9 +34,8 @@ type Options struct {
 	// StatementTimeout ends a statement in the server; default 10 s. What waits for
 	// a lock longer than half of it gives up.
 	StatementTimeout time.Duration
-	// SkipMigrations leaves the schema as it is; Open then fails unless it is the
-	// newest.
-	SkipMigrations bool
+
+	Migrate bool // bring the schema up to date; else an older one is refused
 }
 
 func (o Options) withDefaults() Options {
@@ -78,12 +78,12 @@ type Store struct {
 
 var _ chat.Store = (*Store)(nil)
 
-// Open connects to the database that url names (postgres://…), brings its schema
-// up to date, and starts the Store's goroutines; Close ends them. Errors:
-// unavailable; migrations.ErrNewer, migrations.ErrOlder.
+// Open connects to the database that url names (postgres://…) and starts the
+// Store's goroutines; Close ends them. Errors: unavailable; migrations.ErrNewer,
+// migrations.ErrOlder (without Migrate). They never contain the url's password.
 func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
-	if err := prepareSchema(ctx, url, opts.SkipMigrations); err != nil {
+	if err := prepareSchema(ctx, url, opts.Migrate); err != nil {
 		return nil, err
 	}
 	s := &Store{opts: opts}
@@ -117,16 +117,16 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 func perShard(bound, shards int) int { return max(bound/shards, 1) }
 
 // prepareSchema migrates, or checks that nothing is to be migrated.
-func prepareSchema(ctx context.Context, url string, skip bool) error {
+func prepareSchema(ctx context.Context, url string, migrate bool) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return fmt.Errorf("postgres: %w", err)
+		return malformed(err)
 	}
 	db := sql.OpenDB(stdlib.GetConnector(*config))
-	if skip {
-		err = migrations.Check(ctx, migrations.Postgres, db)
-	} else {
+	if migrate {
 		err = migrations.Up(ctx, migrations.Postgres, db)
+	} else {
+		err = migrations.Check(ctx, migrations.Postgres, db)
 	}
 	if err = errors.Join(err, db.Close()); err != nil && codeOf(err) == chat.CodeUnavailable {
 		return interpret(err)
@@ -134,12 +134,23 @@ func prepareSchema(ctx context.Context, url string, skip bool) error {
 	return err
 }
 
+// malformed says what is wrong with the url without repeating it.
+func malformed(err error) error {
+	var parse *pgconn.ParseConfigError
+	if errors.As(err, &parse) && parse.Unwrap() != nil {
+		err = parse.Unwrap()
+	} else if parse != nil {
+		err = errors.New("it can't be parsed")
+	}
+	return fmt.Errorf("postgres: the database url: %w", err)
+}
+
 // newPool makes a pool of at most conns connections with the settings that the
 // statements count on.
 func newPool(ctx context.Context, url string, opts Options, conns int, prepare func(context.Context, *pgx.Conn) error) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, malformed(err)
 	}
 	config.MaxConns = int32(conns)
 	config.AfterConnect = prepare

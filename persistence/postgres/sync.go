@@ -38,7 +38,8 @@ WITH seen AS MATERIALIZED (
   WHERE m.user_id = $1 AND m.conversation_id > $2 AND m.conversation_id <= $3
   ORDER BY m.conversation_id LIMIT $4
 ), news AS MATERIALIZED (
-  SELECT b.conversation_id, max(b.joined_seq) AS joined_seq, max(b.held) AS held, max(b.held_version) AS held_version
+  SELECT b.conversation_id, max(b.joined_seq) AS joined_seq, max(b.held) AS held, max(b.held_version) AS held_version,
+         least(max(b.last_seq) - greatest(max(b.held), max(b.joined_seq)), 50) AS more
   FROM (
     SELECT conversation_id, joined_seq, last_seq, version, NULL::int8 AS held, NULL::int8 AS held_version FROM seen
     UNION ALL
@@ -48,14 +49,17 @@ WITH seen AS MATERIALIZED (
   HAVING max(b.last_seq) IS NOT NULL AND (max(b.held) IS NULL OR max(b.last_seq) > max(b.held)
          OR max(b.held_version) > 0 AND max(b.version) > max(b.held_version))
   ORDER BY b.conversation_id LIMIT $8
+), page AS MATERIALIZED (
+  SELECT * FROM (SELECT *, sum(more) OVER (ORDER BY conversation_id) - more AS before FROM news) p WHERE before < $9::int8
 )
-SELECT e.scanned, e.last, v.held,
+SELECT e.scanned, e.last, e.found, v.held,
        n.ids, n.seqs, n.versions, n.senders, n.clients, n.texts, n.replies, n.created, n.edited, n.deleted,
        h.ids, h.seqs, h.versions, h.senders, h.clients, h.texts, h.replies, h.created, h.edited, h.deleted, ` + viewColumns + `
 FROM (SELECT (SELECT count(*) FROM seen) AS scanned,
-             (SELECT conversation_id FROM seen ORDER BY conversation_id DESC LIMIT 1) AS last) e
+             (SELECT conversation_id FROM seen ORDER BY conversation_id DESC LIMIT 1) AS last,
+             (SELECT count(*) FROM news) AS found) e
 LEFT JOIN (
-  (SELECT *, $1::uuid AS user_id FROM news) v
+  (SELECT *, $1::uuid AS user_id FROM page) v
   CROSS JOIN LATERAL (
     SELECT ` + messageArrays + ` FROM (
       SELECT * FROM messages y WHERE y.conversation_id = v.conversation_id AND y.seq > greatest(v.held, v.joined_seq)
@@ -67,6 +71,10 @@ LEFT JOIN (
       ORDER BY y.version LIMIT 50) x) h ` + viewJoins + `
 ) ON true
 ORDER BY v.conversation_id`
+
+// syncMessages bounds the messages of a page before its last conversation: the
+// longest texts make a page of some 2.5 MB, common ones 0.4.
+const syncMessages = 1200
 
 // The 50 and 51 of syncSQL.
 var _ [50]struct{} = [chat.PageLimit]struct{}{}
@@ -136,22 +144,21 @@ func heldAfter(positions map[chat.ID]chat.SyncPosition, after chat.ID) held {
 
 // Sync implements chat.MessageStore.
 func (s *Store) Sync(ctx context.Context, user chat.ID, q chat.SyncQuery) (chat.SyncPage, error) {
-	var page chat.SyncPage
+	page := chat.SyncPage{Conversations: []chat.SyncConversation{}}
 	after, _, err := cursor.Decode(cursor.Sync, q.Cursor)
 	if err != nil {
 		return page, err
 	}
 	h := heldAfter(q.Positions, after.ID)
 	now := s.now()
-	var scanned int
-	var last *chat.ID
+	var look syncLook
 	all, err := collect(ctx, s, func(rows pgx.Rows) (*chat.SyncConversation, error) {
-		return scanSync(rows, &scanned, &last, now)
-	}, syncSQL, user, after.ID, h.upTo, syncScan, h.ids, h.seqs, h.versions, chat.PageLimit+1)
+		return scanSync(rows, &look, now)
+	}, syncSQL, user, after.ID, h.upTo, syncScan, h.ids, h.seqs, h.versions, chat.PageLimit+1, syncMessages)
 	if err != nil {
 		return page, err
 	}
-	all, full := trim(all, chat.PageLimit)
+	all, _ = trim(all, chat.PageLimit)
 	for _, c := range all {
 		if c == nil {
 			continue
@@ -162,21 +169,27 @@ func (s *Store) Sync(ctx context.Context, user chat.ID, q chat.SyncQuery) (chat.
 		page.Conversations = append(page.Conversations, *c)
 	}
 	switch {
-	case full:
+	case look.found > len(all):
 		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: all[len(all)-1].Conversation.ID})
-	case scanned == syncScan:
-		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: *last})
+	case look.scanned == syncScan:
+		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: *look.last})
 	case h.more:
 		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: h.upTo})
 	}
 	return page, nil
 }
 
+// syncLook is how far syncSQL looked and how many conversations with news it found.
+type syncLook struct {
+	scanned, found int
+	last           *chat.ID
+}
+
 // scanSync reads a row of syncSQL; nil when it holds no conversation.
-func scanSync(rows pgx.Rows, scanned *int, last **chat.ID, now time.Time) (*chat.SyncConversation, error) {
+func scanSync(rows pgx.Rows, look *syncLook, now time.Time) (*chat.SyncConversation, error) {
 	var heldSeq *int64
 	var messages, changes messageRows
-	before := append([]any{scanned, last, &heldSeq}, messages.fields()...)
+	before := append([]any{&look.scanned, &look.last, &look.found, &heldSeq}, messages.fields()...)
 	view, err := scanMaybeView(rows, append(before, changes.fields()...)...)
 	if err != nil || view == nil {
 		return nil, err

@@ -18,6 +18,7 @@ const (
 	oidUUID = 2950
 	oidText = 25
 	oidInt8 = 20
+	oidBool = 16
 )
 
 // array is a one-dimensional array being written.
@@ -48,6 +49,15 @@ func (a *array) text(s string) {
 func (a *array) int(n int64) {
 	a.b = binary.BigEndian.AppendUint32(a.b, 8)
 	a.b = binary.BigEndian.AppendUint64(a.b, uint64(n))
+}
+
+func (a *array) bool(v bool) {
+	a.b = binary.BigEndian.AppendUint32(a.b, 1)
+	if v {
+		a.b = append(a.b, 1)
+	} else {
+		a.b = append(a.b, 0)
+	}
 }
 
 func (a *array) optional(n *int64) {
@@ -103,5 +113,3 @@ func (r row) optionalTime(i int) *chat.Time {
 }
 
 func (r row) null(i int) bool { return r[i] == nil }
-
-func (r row) bool(i int) bool { return len(r[i]) == 1 && r[i][0] == 1 }
