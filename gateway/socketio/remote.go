@@ -27,3 +27,8 @@ func UnmarshalMsgpackValue(data []byte, limits Limits) (json.RawMessage, [][]byt
 	}
 	return r.out, r.bin, nil
 }
+
+// EncodeArgs encodes values as Emit does, for adapters that send them to another server.
+func (n *Namespace) EncodeArgs(args ...any) (Args, error) {
+	return encodeArgs(args, n.server.opts.MaxAttachments)
+}

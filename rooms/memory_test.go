@@ -1,0 +1,16 @@
+package rooms_test
+
+import (
+	"testing"
+
+	"xabar/gateway/socketio"
+	"xabar/rooms"
+	"xabar/rooms/roomstest"
+)
+
+func TestMemoryAdapter(t *testing.T) {
+	t.Parallel()
+	roomstest.Exercise(t, false, func(*testing.T, int) []socketio.AdapterFactory {
+		return []socketio.AdapterFactory{rooms.Memory()}
+	})
+}
