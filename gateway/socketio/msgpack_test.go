@@ -100,6 +100,23 @@ func TestMsgpackEncode(t *testing.T) {
 	}
 }
 
+func TestMsgpackValue(t *testing.T) {
+	raw := json.RawMessage(`["uid",{"a":[1,{"_placeholder":true,"num":0}],"b":"\u00e9"},null]`)
+	b, err := MarshalMsgpackValue(raw, [][]byte{{7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, bin, err := UnmarshalMsgpackValue(b, testLimits)
+	if err != nil || string(got) != `["uid",{"a":[1,{"_placeholder":true,"num":0}],"b":"é"},null]` || len(bin) != 1 || string(bin[0]) != "\x07" {
+		t.Errorf("got %s, %v, %v", got, bin, err)
+	}
+	for _, bad := range [][]byte{{}, {0xc1}, {1, 2}, {0x92, 1}} {
+		if got, _, err := UnmarshalMsgpackValue(bad, testLimits); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%x: %s, %v; want ErrMalformed", bad, got, err)
+		}
+	}
+}
+
 func FuzzMsgpackDecoder(f *testing.F) {
 	f.Add(unhex(f, "83 a474797065 02 a464617461 92 a161 c403010203 a36e7370 a12f"))
 	f.Add(unhex(f, "84 a474797065 03 a464617461 90 a26964 07 a36e7370 a12f"))
