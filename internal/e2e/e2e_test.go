@@ -66,25 +66,25 @@ func acks(rule testkit.AckRule) func(*testkit.ClientOptions) {
 
 // reply is any answer of the gateway.
 type reply struct {
-	OK               bool                 `json:"ok"`
-	Error            *replyError          `json:"error"`
-	Message          chat.Message         `json:"message"`
-	Duplicate        bool                 `json:"duplicate"`
-	Conversation     chat.Conversation    `json:"conversation"`
-	Created          bool                 `json:"created"`
-	LastDeliveredSeq int64                `json:"lastDeliveredSeq"`
-	LastReadSeq      int64                `json:"lastReadSeq"`
-	Unread           int64                `json:"unread"`
-	UnreadTotal      int64                `json:"unreadTotal"`
-	LastSeq          int64                `json:"lastSeq"`
-	HasMore          bool                 `json:"hasMore"`
-	Messages         []chat.Message       `json:"messages"`
-	Receipts         []chat.Receipt       `json:"receipts"`
-	Contacts         []chat.Contact       `json:"contacts"`
-	Presence         []chat.PresenceState `json:"presence"`
-	Members          []chat.Member        `json:"members"`
-	NextCursor       *string              `json:"nextCursor"`
-	Conversations    []json.RawMessage    `json:"conversations"`
+	OK               bool              `json:"ok"`
+	Error            *replyError       `json:"error"`
+	Message          chat.Message      `json:"message"`
+	Duplicate        bool              `json:"duplicate"`
+	Conversation     chat.Conversation `json:"conversation"`
+	Created          bool              `json:"created"`
+	LastDeliveredSeq int64             `json:"lastDeliveredSeq"`
+	LastReadSeq      int64             `json:"lastReadSeq"`
+	Unread           int64             `json:"unread"`
+	UnreadTotal      int64             `json:"unreadTotal"`
+	LastSeq          int64             `json:"lastSeq"`
+	HasMore          bool              `json:"hasMore"`
+	Messages         []chat.Message    `json:"messages"`
+	Receipts         []chat.Receipt    `json:"receipts"`
+	Contacts         []chat.Contact    `json:"contacts"`
+	Presence         []presence        `json:"presence"`
+	Members          []chat.Member     `json:"members"`
+	NextCursor       *string           `json:"nextCursor"`
+	Conversations    []json.RawMessage `json:"conversations"`
 }
 
 // presence is an entry of an answer: who cannot be seen is named as in the question.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -122,11 +123,17 @@ func TestAPausedServerStoresARetriedSendOnce(t *testing.T) {
 	a, b := w.page("A", native), w.page("B")
 	conversation := a.open(b)
 	w.gateway.Signal(syscall.SIGSTOP)
-	resumed := time.AfterFunc(5*time.Second, func() { w.gateway.Signal(syscall.SIGCONT) })
-	defer resumed.Stop()
-	raw, err := a.EmitNative(testkit.Context(t), "message:send", message(conversation.ID, "x1", "salom"))
+	var raw json.RawMessage
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		raw, err = a.EmitNative(testkit.Context(t), "message:send", message(conversation.ID, "x1", "salom"))
+	}()
+	<-time.After(5 * time.Second) // the pause is the case, not a wait for something
+	w.gateway.Signal(syscall.SIGCONT)
+	<-answered
 	if err != nil {
-		w.gateway.Signal(syscall.SIGCONT)
 		t.Fatal(err)
 	}
 	r, err := parseReply(raw)
