@@ -3,7 +3,10 @@ package socketio_test
 import (
 	"fmt"
 	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
@@ -12,16 +15,17 @@ import (
 	"xabar/gateway/socketio/socketiotest"
 )
 
-// drain reads a connection's bytes without looking at them, so that what it allocates and costs is
-// not the client's.
-func drain(t testing.TB, url string) {
+// drain reads a connection's bytes and only counts them, so that what a benchmark shows is not the
+// client's.
+func drain(t testing.TB, url string, count *atomic.Int64) {
 	conn := socketiotest.DialStalled(t, url)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		buf := make([]byte, 64<<10)
 		for {
-			if _, err := conn.Read(buf); err != nil {
+			n, err := conn.Read(buf)
+			if count.Add(int64(n)); err != nil {
 				return
 			}
 		}
@@ -38,7 +42,7 @@ func TestAllocsPerDelivery(t *testing.T) {
 		t.Log("the race detector allocates: only the calls are made")
 	}
 	io, url := start(t, socketio.Options{})
-	drain(t, url)
+	drain(t, url, new(atomic.Int64))
 	eventually(t, "it is connected", func() bool { return io.Len() == 1 })
 	s := io.Sockets()[0]
 	p, err := io.Prepare("message", sinkFunc(func(*socketio.Socket, socketio.Args) {}), "a text of some length")
@@ -120,34 +124,51 @@ func BenchmarkEcho(b *testing.B) {
 	}
 }
 
+// inFlight is how many broadcasts a benchmark has under way.
+const inFlight = 8
+
 func BenchmarkBroadcast(b *testing.B) {
 	for _, members := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint(members), func(b *testing.B) {
 			io, url := start(b, socketio.Options{})
+			var came atomic.Int64
 			for range members {
-				drain(b, url)
+				drain(b, url, &came)
 			}
 			eventually(b, "all are connected", func() bool { return io.Len() == members })
 			must(b, io.SocketsJoin("room"))
 			room := io.To("room")
+			text := strings.Repeat("x", 100)
+			must(b, room.Emit("message", text))
+			size := int64(len(`42["message",""]`)+100+2) * int64(members)
+			eventually(b, "the first has come", func() bool { return came.Load() > size })
+			wait := func(from, broadcasts int64) {
+				for came.Load() < from+broadcasts*size {
+					time.Sleep(20 * time.Microsecond) // lets the network poller work, as spinning would not
+				}
+			}
+			from, sent := came.Load(), int64(0)
 			b.ReportAllocs()
 			for b.Loop() {
-				must(b, room.Emit("message", "a text of about a hundred bytes, as people write them to each other in chats every day"))
+				must(b, room.Emit("message", text))
+				sent++
+				wait(from, sent-inFlight)
 			}
+			wait(from, sent)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*members), "ns/delivery")
 		})
 	}
 }
 
-// sockets makes n sockets that are connected for the adapter, without connections: what is
-// measured is the membership.
+// BenchmarkRange measures the membership alone, also while it changes.
 func BenchmarkRange(b *testing.B) {
 	for _, churn := range []bool{false, true} {
 		b.Run(fmt.Sprintf("churn=%v", churn), func(b *testing.B) {
 			io, url := start(b, socketio.Options{})
 			const members = 200
+			var came atomic.Int64
 			for range members {
-				drain(b, url)
+				drain(b, url, &came)
 			}
 			eventually(b, "all are connected", func() bool { return io.Len() == members })
 			must(b, io.SocketsJoin("room"))

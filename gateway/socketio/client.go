@@ -28,6 +28,9 @@ type client struct {
 	closed  bool
 }
 
+// keptItems is up to how many items an idle connection keeps room for.
+const keptItems = 8
+
 func (s *Server) accept(conn *engineio.Socket) engineio.Session {
 	c := &client{server: s, conn: conn, decoder: s.opts.Parser.NewDecoder(s.limits)}
 	s.timers.start(&c.deadline, s.opts.ConnectTimeout, c)
@@ -71,7 +74,10 @@ func (c *client) OnMessage(data []byte, binary bool) {
 	}
 	if complete {
 		c.onPacket(&c.packet)
-		c.packet.Attachments, c.packet.Data = nil, nil
+		c.packet = Packet{Items: c.packet.Items[:0]}
+		if cap(c.packet.Items) > keptItems {
+			c.packet.Items = nil
+		}
 	}
 }
 

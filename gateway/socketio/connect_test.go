@@ -243,6 +243,41 @@ func TestDynamicNamespaces(t *testing.T) {
 	}
 }
 
+// What is added to a child is its own; what is added to the parent reaches all children.
+func TestChildHandlers(t *testing.T) {
+	t.Parallel()
+	io, url := start(t, socketio.Options{})
+	p := io.OfPattern(regexp.MustCompile(`^/c`))
+	c := dial(t, url)
+	c.Connect("/c1", "")
+	c.Connect("/c2", "")
+	answer := func(with string) func(*socketio.Event) {
+		return func(ev *socketio.Event) { must(t, ev.Ack(with)) }
+	}
+	io.Of("/c1").Handle("own", answer("c1"))
+	p.Handle("common", answer("parent"))
+	p.HandleUnknown(answer("unknown"))
+	c.Connect("/c3", "")
+	for packet, want := range map[string]string{
+		`2/c1,1["own"]`: `3/c1,1["c1"]`, `2/c2,1["own"]`: `3/c2,1["unknown"]`, `2/c3,1["own"]`: `3/c3,1["unknown"]`,
+		`2/c1,1["common"]`: `3/c1,1["parent"]`, `2/c3,1["common"]`: `3/c3,1["parent"]`,
+	} {
+		c.Send(packet)
+		c.Expect(want)
+	}
+	// Of has given away c1, so it stays; the others go with their last sockets
+	c.Send("1/c1,")
+	c.Send("1/c2,")
+	c.Send("1/c3,")
+	c.Connect("/", "")
+	if ch := p.Children(); len(ch) != 1 || ch[0] != io.Of("/c1") {
+		t.Errorf("children %v", ch)
+	}
+	c.Connect("/c1", "")
+	c.Send(`2/c1,1["own"]`)
+	c.Expect(`3/c1,1["c1"]`)
+}
+
 func TestKeepEmptyNamespacesAndBound(t *testing.T) {
 	t.Parallel()
 	bounds := make(chan string, 10)

@@ -49,6 +49,7 @@ func TestMalformedPackets(t *testing.T) {
 		"text instead of attachment":   {`51-["a",{"_placeholder":true,"num":0}]`, `2["b"]`},
 		"binary that nobody announced": {"b:x"},
 		"deep JSON":                    {deep},
+		"5,000 arguments":              {`2["a"` + strings.Repeat(",1", 5000) + `]`},
 		"namespace of 10 kB":           {`2/` + strings.Repeat("n", 10_000) + `,["a"]`},
 	}
 	for name, messages := range closes {

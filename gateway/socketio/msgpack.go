@@ -79,19 +79,7 @@ func (w *msgpackWriter) json(raw json.RawMessage) error {
 	}
 	switch raw[0] {
 	case '[':
-		items, err := splitArray(raw, nil, maxOwnDepth)
-		if err != nil {
-			return err
-		}
-		if err := w.enc.EncodeArrayLen(len(items)); err != nil {
-			return err
-		}
-		for _, item := range items {
-			if err := w.json(item); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.array(raw)
 	case '{':
 		return w.object(raw)
 	case '"':
@@ -106,6 +94,22 @@ func (w *msgpackWriter) json(raw json.RawMessage) error {
 		return w.enc.EncodeNil()
 	}
 	return w.number(string(raw))
+}
+
+func (w *msgpackWriter) array(raw json.RawMessage) error {
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return err
+	}
+	if err := w.enc.EncodeArrayLen(len(items)); err != nil {
+		return err
+	}
+	for _, item := range items {
+		if err := w.json(item); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *msgpackWriter) object(raw json.RawMessage) error {

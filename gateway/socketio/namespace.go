@@ -14,23 +14,23 @@ import (
 type Namespace struct {
 	name     string
 	server   *Server
-	parent   *ParentNamespace // nil for a static namespace
+	parent   *ParentNamespace // nil for a namespace that Of has made
 	adapter  Adapter
 	sinks    sinkTable
 	ackIDs   atomic.Uint64
-	handlers *handlerTable // a child's are its parent's
+	handlers handlerTable
 
 	mu      sync.RWMutex // guards sockets
 	sockets map[string]*Socket
-	refs    int // connecting and connected sockets; guarded by server.mu
+
+	refs   int  // connecting and connected sockets; guarded by server.mu
+	pinned bool // Of has given it away; guarded by server.mu
 }
 
 func newNamespace(s *Server, name string, parent *ParentNamespace) *Namespace {
 	n := &Namespace{name: name, server: s, parent: parent, sockets: make(map[string]*Socket)}
 	if parent != nil {
-		n.handlers = parent.handlers
-	} else {
-		n.handlers = new(handlerTable)
+		n.handlers.set.Store(parent.handlers.load())
 	}
 	n.adapter = s.opts.Adapter(n)
 	return n

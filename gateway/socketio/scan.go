@@ -5,6 +5,10 @@ import (
 	"fmt"
 )
 
+// maxItems bounds the arguments of a packet from a client: each costs 24 bytes for the two that
+// the shortest has on the wire.
+const maxItems = 4096
+
 // maxOwnDepth bounds the nesting of what this server made itself, as encoding/json does.
 const maxOwnDepth = 10_000
 
@@ -39,6 +43,9 @@ func splitArray(data []byte, items []json.RawMessage, depth int) ([]json.RawMess
 		start := sc.pos
 		if err := sc.value(); err != nil {
 			return nil, err
+		}
+		if len(items) == maxItems {
+			return nil, fmt.Errorf("%w: more than %d arguments", ErrMalformed, maxItems)
 		}
 		items = append(items, data[start:sc.pos:sc.pos])
 		sc.space()

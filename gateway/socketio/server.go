@@ -57,8 +57,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Engine is the Engine.IO server below.
 func (s *Server) Engine() *engineio.Server { return s.engine }
 
-// Of returns the namespace with this name, made if there is none. A missing slash at the
-// front is added.
+// Of returns the namespace with this name, made if there is none, and kept for good. A missing
+// slash at the front is added.
 func (s *Server) Of(name string) *Namespace {
 	if name == "" || name[0] != '/' {
 		name = "/" + name
@@ -70,6 +70,7 @@ func (s *Server) Of(name string) *Namespace {
 		ns = newNamespace(s, name, nil)
 		s.namespaces[name] = ns
 	}
+	ns.pinned = true
 	return ns
 }
 
@@ -82,7 +83,7 @@ func (s *Server) OfPattern(re *regexp.Regexp) *ParentNamespace {
 // OfFunc is OfPattern with a function, which also sees the auth payload. It runs on the reader
 // of the connection that asks and may block. An error counts as no.
 func (s *Server) OfFunc(allow func(name string, auth json.RawMessage) (bool, error)) *ParentNamespace {
-	p := &ParentNamespace{server: s, allow: allow, handlers: new(handlerTable), children: make(map[string]*Namespace)}
+	p := &ParentNamespace{server: s, allow: allow, children: make(map[string]*Namespace)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.parents = append(s.parents, p)
@@ -154,7 +155,7 @@ func (s *Server) acquireChild(p *ParentNamespace, name string) (*Namespace, erro
 func (s *Server) release(ns *Namespace) {
 	s.mu.Lock()
 	ns.refs--
-	last := ns.refs == 0 && ns.parent != nil && !s.opts.KeepEmptyNamespaces && !s.closed
+	last := ns.refs == 0 && !ns.pinned && !s.opts.KeepEmptyNamespaces && !s.closed
 	if last {
 		delete(s.namespaces, ns.name)
 		delete(ns.parent.children, ns.name)
@@ -201,15 +202,30 @@ func (s *Server) Shutdown(ctx context.Context) error {
 			socket.close(ReasonShutdown, false)
 		}
 	}
-	errs := []error{s.engine.Shutdown(ctx)}
-	s.timers.close()
-	s.wg.Wait()
+	errs := []error{s.engine.Shutdown(ctx), s.wait(ctx)}
 	for _, ns := range namespaces {
 		if err := ns.adapter.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("close adapter of %s: %w", ns.name, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// wait ends the timers and waits for the goroutines of this layer.
+func (s *Server) wait(ctx context.Context) error {
+	s.timers.close()
+	done := make(chan struct{})
+	go func() { // ends when they do; only code of the application can keep them
+		defer close(done)
+		s.timers.wg.Wait()
+		s.wg.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // guard runs application code that belongs to no connection.

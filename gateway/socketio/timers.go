@@ -88,9 +88,10 @@ func (t *timers) fire() {
 	}
 }
 
-// close forgets all deadlines and waits for the expirers that run.
+// close forgets all deadlines. wg tells when those that have expired are through.
 func (t *timers) close() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.closed = true
 	if t.timer != nil {
 		t.timer.Stop()
@@ -99,8 +100,6 @@ func (t *timers) close() {
 		d.index = 0
 	}
 	t.heap = nil
-	t.mu.Unlock()
-	t.wg.Wait()
 }
 
 // len is the number of deadlines.

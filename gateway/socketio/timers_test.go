@@ -97,5 +97,6 @@ func TestTimersDoNotWaitForEachOther(t *testing.T) {
 		}
 		close(b.release)
 		tm.close()
+		tm.wg.Wait()
 	})
 }
