@@ -110,7 +110,11 @@ func (s *Store) AddMembers(ctx context.Context, by, conversation chat.ID, users 
 		if g.memberCount+len(added) > chat.MaxGroupMembers {
 			return chat.InvalidArgument("userIds", "a group has at most %d members", chat.MaxGroupMembers)
 		}
-		_, err = tx.Exec(ctx, `UPDATE conversations SET member_count = member_count + $2 WHERE id = $1`, conversation, len(added))
+		if len(added) == 0 {
+			return nil
+		}
+		// A change of the conversation itself counts its version up, so that sync shows it.
+		_, err = tx.Exec(ctx, `UPDATE conversations SET member_count = member_count + $2, version = version + 1 WHERE id = $1`, conversation, len(added))
 		return err
 	})
 	if hasState(err, stateForeignKey) {
@@ -162,7 +166,7 @@ func dropMember(ctx context.Context, tx pgx.Tx, conversation, user chat.ID) erro
 		), log AS (
 		  DELETE FROM receipts WHERE conversation_id = $1 AND user_id = $2
 		), count AS (
-		  UPDATE conversations SET member_count = member_count - (SELECT count(*) FROM gone) WHERE id = $1
+		  UPDATE conversations SET member_count = member_count - (SELECT count(*) FROM gone), version = version + 1 WHERE id = $1
 		)
 		UPDATE users SET settled_unread = settled_unread - (SELECT settled_unread FROM gone)
 		WHERE id = $2 AND EXISTS (SELECT 1 FROM gone WHERE settled_unread <> 0)`, conversation, user)

@@ -56,13 +56,21 @@ func (s *Store) execCloses(ctx context.Context, _ int, batch []*closeItem) {
 	}
 }
 
-// claimSQL leases what is due, passing over what another node is leasing now.
+// claimSQL leases what is due, passing over what another node is leasing now. A
+// lease that ends later than any can is one of before the clock was stepped back.
 const claimSQL = `
-WITH due AS MATERIALIZED (
+WITH old AS MATERIALIZED (
   SELECT o.conversation_id, o.seq FROM outbox o
   WHERE o.leased_until <= coalesce($1::timestamptz, statement_timestamp())
   ORDER BY o.leased_until LIMIT $2
   FOR UPDATE SKIP LOCKED
+), ahead AS MATERIALIZED (
+  SELECT o.conversation_id, o.seq FROM outbox o
+  WHERE o.leased_until > coalesce($1::timestamptz, statement_timestamp()) + 2 * $3::float8 * interval '1 second'
+  ORDER BY o.leased_until LIMIT $2
+  FOR UPDATE SKIP LOCKED
+), due AS (
+  SELECT * FROM old UNION ALL SELECT * FROM ahead LIMIT $2
 ), leased AS (
   UPDATE outbox o SET leased_until = coalesce($1::timestamptz, statement_timestamp()) + $3::float8 * interval '1 second'
   FROM due

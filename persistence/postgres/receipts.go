@@ -15,7 +15,7 @@ import (
 // shown before its delivery, which a clock that stepped back in between could do.
 const receiptsSQL = `
 SELECT m.user_id, m.last_delivered_seq >= $3 OR s.mine, m.last_read_seq >= $3 OR s.mine,
-       CASE WHEN s.mine THEN s.at ELSE d.at END, CASE WHEN s.mine THEN s.at ELSE greatest(r.at, d.at) END
+       CASE WHEN s.mine THEN s.at ELSE d.at END, CASE WHEN s.mine THEN s.at ELSE CASE WHEN r.at IS NOT NULL THEN greatest(r.at, d.at) END END
 FROM (
   SELECT y.conversation_id, c.member_count, x.sender_id, x.created_at FROM members y
   CROSS JOIN LATERAL (SELECT * FROM conversations z WHERE z.id = y.conversation_id LIMIT 1) c

@@ -163,7 +163,8 @@ func (s *Store) Sync(ctx context.Context, user chat.ID, q chat.SyncQuery) (chat.
 		if c == nil {
 			continue
 		}
-		if _, named := q.Positions[c.Conversation.ID]; named && len(c.Messages) == 0 && len(c.Changes) == 0 {
+		if held, named := q.Positions[c.Conversation.ID]; named && len(c.Messages) == 0 && len(c.Changes) == 0 &&
+			(held.Version == 0 || held.Version >= c.Conversation.Version) {
 			continue // nothing but holes beyond what it holds
 		}
 		page.Conversations = append(page.Conversations, *c)

@@ -22,6 +22,9 @@ func scanUser(rows pgx.Rows) (u chat.User, err error) {
 // EnsureUser implements chat.UserStore. A user who stands and keeps the name costs
 // one look-up; only news are written.
 func (s *Store) EnsureUser(ctx context.Context, ref chat.UserRef, name string) (chat.User, error) {
+	if err := ref.Check("user"); err != nil {
+		return chat.User{}, err
+	}
 	found, err := s.findUsers(ctx, []chat.UserRef{ref})
 	if err != nil {
 		return chat.User{}, err
