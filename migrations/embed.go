@@ -30,9 +30,7 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// all: takes the folders as they are; a dialect without files fails in Latest.
-//
-//go:embed all:sqlite all:postgres
+//go:embed sqlite/*.sql postgres/*.sql
 var files embed.FS
 
 // Migration is one numbered step.
