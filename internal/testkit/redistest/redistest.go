@@ -28,19 +28,28 @@ type Server struct {
 	// Addr is host:port, URL the same as redis://…/0. They stay over Restart.
 	Addr, URL string
 
-	t    testing.TB
-	dir  string
-	port int
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the process has ended and its output is read
-	err  error         // of Wait, after done
-	log  safeText
+	t     testing.TB
+	dir   string
+	port  int
+	args  func() []string // beside those that all servers have
+	ready string          // the line that says so
+	cmd   *exec.Cmd
+	done  chan struct{} // closed when the process has ended and its output is read
+	err   error         // of Wait, after done
+	log   safeText
 }
 
-// Start starts a server and returns when it answers. It ends with the test.
-func Start(t testing.TB) *Server {
+// Start starts a server and returns when it answers. It ends with the test. args are options beside
+// those that it needs.
+func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, dir: t.TempDir()}
+	args = append([]string{"--save", "", "--appendonly", "no"}, args...)
+	return start(t, "eady to accept connections", func() []string { return args })
+}
+
+func start(t testing.TB, ready string, args func() []string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), ready: ready, args: args}
 	t.Cleanup(func() {
 		if s.cmd != nil {
 			s.Stop()
@@ -89,8 +98,8 @@ func freePort(t testing.TB) int {
 func (s *Server) start() error {
 	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 	s.URL = "redis://" + s.Addr + "/0"
-	s.cmd = exec.Command(binary(s.t), "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
-		"--dir", s.dir, "--save", "", "--appendonly", "no", "--daemonize", "no")
+	args := append(s.args(), "--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--daemonize", "no")
+	s.cmd = exec.Command(binary(s.t), args...)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -120,7 +129,7 @@ func (s *Server) watch(cmd *exec.Cmd, lines *bufio.Scanner, ready chan<- struct{
 	defer close(done)
 	for lines.Scan() {
 		_, _ = s.log.Write(append(lines.Bytes(), '\n')) // it cannot fail
-		if strings.Contains(lines.Text(), "eady to accept connections") {
+		if strings.Contains(lines.Text(), s.ready) {
 			select {
 			case ready <- struct{}{}:
 			default:

@@ -40,3 +40,22 @@ func TestLives(t *testing.T) {
 		t.Fatalf("after a restart at %s: %v", s.Addr, err)
 	}
 }
+
+func TestAClusterTakesEveryKey(t *testing.T) {
+	c := redistest.StartCluster(t)
+	if len(c.Masters) != 3 {
+		t.Fatalf("%d masters", len(c.Masters))
+	}
+	if got := c.Masters[0].Do("CLUSTER", "COUNTKEYSINSLOT", 0); got != int64(0) {
+		t.Fatalf("keys in slot 0: %v", got)
+	}
+}
+
+func TestASentinelReplacesADeadMaster(t *testing.T) {
+	s := redistest.StartSentinel(t)
+	s.Master.Kill()
+	s.Replica.Eventually("the replica is the master", func() bool {
+		role, ok := s.Replica.Do("ROLE").([]any)
+		return ok && len(role) > 0 && role[0] == "master"
+	})
+}

@@ -1,0 +1,130 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Cluster is three masters that share the slots.
+type Cluster struct {
+	Masters []*Server
+	URL     string // as rooms.Open takes it
+}
+
+// StartCluster starts one and returns when all masters agree that it is complete.
+func StartCluster(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{}
+	for range 3 {
+		bus := strconv.Itoa(freePort(t))
+		c.Masters = append(c.Masters, Start(t, "--cluster-enabled", "yes", "--cluster-port", bus,
+			"--cluster-node-timeout", "2000", "--cluster-config-file", "nodes-"+bus+".conf"))
+	}
+	var addrs []string
+	for i, m := range c.Masters {
+		from, to := i*16384/3, (i+1)*16384/3-1
+		m.Do("CLUSTER", "ADDSLOTSRANGE", from, to)
+		m.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		if i > 0 {
+			addrs = append(addrs, "addr="+m.Addr)
+			host, port, _ := net.SplitHostPort(c.Masters[0].Addr)
+			m.Do("CLUSTER", "MEET", host, port, c.Masters[0].busPort(t))
+		}
+	}
+	c.URL = "redis://" + c.Masters[0].Addr + "?cluster=true&" + strings.Join(addrs, "&")
+	for _, m := range c.Masters {
+		m.Eventually("cluster_state:ok and three masters", func() bool {
+			info := fmt.Sprint(m.Do("CLUSTER", "INFO"))
+			return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_size:3") &&
+				strings.Contains(info, "cluster_known_nodes:3")
+		})
+	}
+	return c
+}
+
+func (s *Server) busPort(t testing.TB) string {
+	t.Helper()
+	for i, arg := range s.args() {
+		if arg == "--cluster-port" {
+			return s.args()[i+1]
+		}
+	}
+	t.Fatal("not a server of a cluster")
+	return ""
+}
+
+// Do sends one command, on a connection of its own, and fails the test if Redis refuses it.
+func (s *Server) Do(args ...any) any {
+	s.t.Helper()
+	answer, err := s.do(args...)
+	if err != nil && err != redis.Nil {
+		s.t.Fatalf("%v: %v", args, err)
+	}
+	return answer
+}
+
+func (s *Server) do(args ...any) (any, error) {
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, MaxRetries: -1, PoolSize: 1})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := client.Do(ctx, args...).Result()
+	if closing := client.Close(); err == nil {
+		err = closing
+	}
+	return answer, err
+}
+
+// Eventually asks again and again until ok, or fails the test.
+func (s *Server) Eventually(what string, ok func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !ok() {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("redis: not so in time: %s", what)
+		}
+		<-ticker.C
+	}
+}
+
+// Sentinel is a master and its replica, watched by one Sentinel, which fails over within
+// seconds.
+type Sentinel struct {
+	Master, Replica, Watcher *Server
+	URL                      string // as rooms.Open takes it
+}
+
+// StartSentinel starts them and returns when the Sentinel knows both servers.
+func StartSentinel(t testing.TB) *Sentinel {
+	t.Helper()
+	s := &Sentinel{Master: Start(t)}
+	host, port, err := net.SplitHostPort(s.Master.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Replica = Start(t, "--replicaof", host+" "+port)
+	s.Replica.Eventually("the replica is in step", func() bool {
+		return strings.Contains(fmt.Sprint(s.Replica.Do("INFO", "replication")), "master_link_status:up")
+	})
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	text := fmt.Sprintf("sentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\nsentinel failover-timeout main 5000\n", host, port)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Watcher = start(t, "+monitor master", func() []string { return []string{conf, "--sentinel"} })
+	s.URL = "redis://" + s.Watcher.Addr + "?master_name=main"
+	s.Watcher.Eventually("the Sentinel knows the replica", func() bool {
+		return strings.Contains(fmt.Sprint(s.Watcher.Do("SENTINEL", "replicas", "main")), s.Replica.Addr)
+	})
+	return s
+}
