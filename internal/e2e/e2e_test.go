@@ -12,20 +12,22 @@ import (
 
 	"xabar/chat"
 	"xabar/internal/testkit"
+	"xabar/internal/testkit/pgtest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m, pgtest.StopShared) }
 
 // world is a gateway and the Node process of the clients that use it.
 type world struct {
-	t       *testing.T
-	gateway *testkit.Gateway
-	js      *testkit.JS
+	t        *testing.T
+	gateway  *testkit.Gateway
+	js       *testkit.JS
+	database string // the URL, where it is PostgreSQL
 }
 
 func newWorld(t *testing.T, args ...string) *world {
 	t.Helper()
-	return &world{t, testkit.StartGateway(t, testkit.GatewayOptions{Args: args}), testkit.NewJS(t)}
+	return &world{t: t, gateway: testkit.StartGateway(t, testkit.GatewayOptions{Args: args}), js: testkit.NewJS(t)}
 }
 
 // page is one connected official client of a user.

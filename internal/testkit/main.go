@@ -16,10 +16,16 @@ import (
 // machine. A test that ends by it has failed.
 const Patience = 20 * time.Second
 
-// Main runs the tests of a package, removes what was built for them and fails
-// when they leave goroutines behind.
-func Main(m *testing.M) {
+// Main runs the tests of a package, ends what they share (stop), removes what was
+// built for them and fails when they leave goroutines behind.
+func Main(m *testing.M, stop ...func() error) {
 	code := m.Run()
+	for _, f := range stop {
+		if err := f(); err != nil {
+			fmt.Fprintln(os.Stderr, "testkit:", err)
+			code = 1
+		}
+	}
 	if err := binary.remove(); err != nil {
 		fmt.Fprintln(os.Stderr, "testkit:", err)
 		code = 1
