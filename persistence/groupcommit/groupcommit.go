@@ -52,8 +52,15 @@ type Item[Req, Res any] struct {
 	Err error
 
 	ctx      context.Context
+	deadline time.Time // ctx's; zero: none
 	done     func(Res, error)
 	answered atomic.Bool
+}
+
+// ended says whether the caller's time is over. A context's own deadline is looked
+// at too, so that a caller can bound many requests without a timer for each.
+func (it *Item[Req, Res]) ended(now time.Time) bool {
+	return it.ctx.Err() != nil || !it.deadline.IsZero() && !now.Before(it.deadline)
 }
 
 // answer calls done, unless somebody has before: the janitor's timeout and the
@@ -111,12 +118,16 @@ func Key(id chat.ID) uint64 { return binary.BigEndian.Uint64(id[8:]) ^ binary.Bi
 // caller), and must not block; for requests of one shard that were run, in the
 // order of the calls.
 //
-// Errors given to done: overloaded (the shard's queue is full), timeout (ctx
-// ended; a request that was not yet in a batch has not been run), unavailable
+// ctx bounds the wait: by ending, or by a Deadline that has passed, whether it
+// notices or not.
+//
+// Errors given to done: overloaded (the shard's queue is full), timeout (ctx is
+// over; a request that was not yet in a batch has not been run), unavailable
 // (after Close), and what exec sets.
 func (b *Batcher[Req, Res]) Enqueue(ctx context.Context, key uint64, req Req, done func(Res, error)) {
 	s := b.shards[key%uint64(len(b.shards))]
 	it := &Item[Req, Res]{Req: req, ctx: ctx, done: done}
+	it.deadline, _ = ctx.Deadline()
 
 	s.mu.Lock()
 	if s.closed {
@@ -205,10 +216,10 @@ func (b *Batcher[Req, Res]) runBatch(n int, s *shard[Req, Res], batch []*Item[Re
 func (s *shard[Req, Res]) take(max int) (batch, expired []*Item[Req, Res], last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := 0
+	n, now := 0, time.Now()
 	for ; n < len(s.queue) && len(s.inflight) < max; n++ {
 		it := s.queue[n]
-		if it.ctx.Err() != nil {
+		if it.ended(now) {
 			expired = append(expired, it)
 		} else {
 			s.inflight = append(s.inflight, it)
@@ -221,8 +232,12 @@ func (s *shard[Req, Res]) take(max int) (batch, expired []*Item[Req, Res], last 
 }
 
 func expire[Req, Res any](it *Item[Req, Res]) {
+	cause := context.Cause(it.ctx)
+	if cause == nil { // its deadline has passed, and no timer has told it
+		cause = context.DeadlineExceeded
+	}
 	var none Res
-	it.answer(none, chat.Wrap(chat.CodeTimeout, context.Cause(it.ctx)))
+	it.answer(none, chat.Wrap(chat.CodeTimeout, cause))
 }
 
 // signal leaves a token in a channel of capacity 1.

@@ -183,6 +183,37 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
+// silent has a deadline and no timer.
+type silent struct {
+	context.Context
+	deadline time.Time
+}
+
+func (s silent) Deadline() (time.Time, bool) { return s.deadline, true }
+
+func TestDeadlineWithoutTimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{gate: make(chan struct{})}
+		b := New(Options{}, e.exec)
+		var running, waiting answers
+		ctx := silent{t.Context(), time.Now().Add(time.Second)}
+		b.Enqueue(ctx, 0, 1, running.done)
+		synctest.Wait()
+		b.Enqueue(ctx, 0, 2, waiting.done)
+		time.Sleep(time.Second + lookEvery)
+		synctest.Wait()
+		for _, a := range []*answers{&running, &waiting} {
+			errs := a.errors()
+			if len(errs) != 1 || chat.CodeOf(errs[0]) != chat.CodeTimeout || !errors.Is(errs[0], context.DeadlineExceeded) {
+				t.Errorf("after the deadline: %v", errs)
+			}
+		}
+		close(e.gate)
+		b.Close()
+	})
+}
+
 func TestEndedContextIsNotRun(t *testing.T) {
 	t.Parallel()
 	e := &echo{}

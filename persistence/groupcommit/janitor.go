@@ -63,12 +63,13 @@ func (j *janitor[Req, Res]) run(shards []*shard[Req, Res]) {
 // look answers the requests whose context has ended and says whether any request
 // is left.
 func look[Req, Res any](shards []*shard[Req, Res]) (left bool) {
+	now := time.Now()
 	for _, s := range shards {
 		var expired []*Item[Req, Res]
 		s.mu.Lock()
 		kept := s.queue[:0]
 		for _, it := range s.queue {
-			if it.ctx.Err() != nil {
+			if it.ended(now) {
 				expired = append(expired, it)
 			} else {
 				kept = append(kept, it)
@@ -77,7 +78,7 @@ func look[Req, Res any](shards []*shard[Req, Res]) (left bool) {
 		clear(s.queue[len(kept):])
 		s.queue = kept
 		for _, it := range s.inflight {
-			if it.ctx.Err() != nil {
+			if it.ended(now) {
 				expired = append(expired, it) // it may be committed all the same
 			}
 		}

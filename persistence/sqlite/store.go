@@ -139,6 +139,7 @@ func OpenDB(path string, pragmas ...string) (*sql.DB, error) {
 		"synchronous(FULL)",
 		"foreign_keys(1)",
 		"cache_size(-16000)",
+		"temp_store(MEMORY)", // savepoints keep what they may have to take back there
 	}, pragmas...)}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
 	return sql.Open("sqlite", dsn)
