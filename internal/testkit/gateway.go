@@ -93,7 +93,8 @@ func (g *Gateway) start(listen, admin string) error {
 	cmd := exec.Command(path, append(args, g.opts.Args...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "XABAR_")
-	}), g.opts.Env...)
+	}), "GORACE=atexit_sleep_ms=0") // the detector's pause before an exit is for other uses
+	cmd.Env = append(cmd.Env, g.opts.Env...)
 	// The kernel ends it should the test process die without its clean-up.
 	cmd.SysProcAttr = dieWithParent()
 	cmd.Stdout = g.log

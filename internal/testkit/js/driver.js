@@ -172,8 +172,8 @@ class Client {
 
   close() {
     for (const timer of this.timers) clearTimeout(timer);
-    this.socket.close();
     this.socket.io.reconnection(false);
+    this.socket.close();
   }
 }
 
@@ -250,4 +250,9 @@ async function serve(line) {
 require("readline")
   .createInterface({ input: process.stdin, crlfDelay: Infinity })
   .on("line", serve)
-  .on("close", () => process.exit(0));
+  .on("close", () => {
+    // Clients say goodbye, so that no server has to wait for them; then nothing keeps the process. One
+    // whose server is gone would try for long.
+    for (const client of clients.values()) client.close();
+    setTimeout(() => process.exit(0), 2000).unref();
+  });
