@@ -108,7 +108,7 @@ func (d *classicDialect) fill(r *classicRequest, m *message) (msgpack bool, err 
 	case kindBroadcast:
 		set(classicBroadcast)
 		r.Opts = toWire(&m.opts)
-		r.Packet, err = json.Marshal(wirePacket{2, m.data, m.namespace})
+		r.Packet, err = marshal(wirePacket{2, m.data, m.namespace})
 		return true, err
 	case kindJoin:
 		set(classicJoin)
@@ -154,12 +154,12 @@ func (d *classicDialect) fillAnswer(r *classicRequest, m *message) (err error) {
 		t := classicServerSide
 		r.Type, r.Data = &t, m.data
 	case kindSocketIDs:
-		r.Sockets, err = json.Marshal(append([]string{}, m.ids...))
+		r.Sockets, err = marshal(append([]string{}, m.ids...))
 	case kindRooms:
 		rooms := toRoomNames(m.ids)
 		r.Rooms = &rooms
 	case kindFetch:
-		r.Sockets, err = json.Marshal(fromSockets(m.sockets))
+		r.Sockets, err = marshal(fromSockets(m.sockets))
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package rooms
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,10 +151,21 @@ func fromSockets(list []socketio.SocketDetails) []wireSocket {
 	return sockets
 }
 
+// marshal is json.Marshal without its escapes for HTML, which would make text longer.
+func marshal(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
 // encodeWire writes v, whose binaries are placeholders, as JSON or as msgpack: the formats
 // tell themselves apart by their first byte.
 func encodeWire(v any, attachments [][]byte, msgpack bool) ([]byte, error) {
-	raw, err := json.Marshal(v)
+	raw, err := marshal(v)
 	if err != nil || (!msgpack && len(attachments) == 0) {
 		return raw, err
 	}

@@ -147,7 +147,7 @@ func oneArg(raw json.RawMessage) []json.RawMessage {
 
 // eventArray is the JSON array of an event's name and arguments.
 func eventArray(event string, args socketio.Args) (json.RawMessage, error) {
-	name, err := json.Marshal(event)
+	name, err := marshal(event)
 	if err != nil {
 		return nil, err
 	}
@@ -155,5 +155,5 @@ func eventArray(event string, args socketio.Args) (json.RawMessage, error) {
 	for i := range args.Len() {
 		list = append(list, args.Arg(i).Raw())
 	}
-	return json.Marshal(list)
+	return marshal(list)
 }

@@ -100,7 +100,7 @@ func (d *shardedDialect) fill(w *clusterMessage, m *message) (err error) {
 	switch m.kind {
 	case kindBroadcast:
 		w.Type, data.Opts = clusterBroadcast, toWire(&m.opts)
-		data.Packet, err = json.Marshal(wirePacket{2, m.data, m.namespace})
+		data.Packet, err = marshal(wirePacket{2, m.data, m.namespace})
 	case kindJoin:
 		w.Type, data.Opts, data.Rooms = clusterJoin, toWire(&m.opts), &rooms
 	case kindLeave:
