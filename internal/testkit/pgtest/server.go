@@ -145,12 +145,14 @@ func (s *Server) Start() error {
 
 // launch starts the command and waits for it in a goroutine, which ends with the
 // process. The goroutine keeps its thread: the parent-death signal follows the
-// thread that forked, not the process.
+// thread that forked, not the process. It gives it back unharmed, since other
+// children may have been forked from it before.
 func launch(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, exited: make(chan struct{})}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err != nil {
