@@ -66,7 +66,7 @@ func decodeBinary(b []byte, v3 bool) packet {
 
 // decodeBase64 is as lenient as Node's Buffer: it accepts both alphabets and ignores anything else.
 func decodeBase64(src []byte) []byte {
-	dst := make([]byte, base64.StdEncoding.DecodedLen(len(src)))
+	dst := make([]byte, len(src)) // more than enough; the decoder wants room for padding that is not there
 	if n, err := base64.StdEncoding.Decode(dst, src); err == nil {
 		return dst[:n]
 	}

@@ -108,6 +108,7 @@ func upgradeAnswer(r *http.Request, deflate bool, extra http.Header) []byte {
 func (s *Socket) read(c *conn) {
 	defer c.release()
 	defer c.close()
+	defer s.recoverSession() // the session's own panics are caught closer; this is for ours
 	for s.handleFrames(c) {
 		s.flushRead()
 		if err := c.fill(); err != nil {
