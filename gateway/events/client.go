@@ -9,6 +9,7 @@ import (
 
 	"xabar/chat"
 	"xabar/gateway/socketio"
+	"xabar/internal/ratelimit"
 )
 
 // client is one connected socket of a user.
@@ -24,7 +25,8 @@ type client struct {
 	holding atomic.Int32
 	live    atomic.Bool // ready, for those who only look
 	closed  atomic.Bool
-	slots   chan struct{} // one for each request that waits for the database
+	slots   chan struct{}    // one for each request that waits for the database
+	events  ratelimit.Bucket // of the socket's reader
 
 	mu     sync.Mutex // guards the fields below
 	ready  bool
@@ -88,6 +90,10 @@ func (h *Hub) authenticate(s *socketio.Socket) error {
 		}
 		return connectError(known)
 	}
+	if h.tooMany(actor.User.ID) {
+		s.Conn().Close()
+		return connectError(chat.RateLimited(connectionPause))
+	}
 	actor.SocketID = s.ID()
 	s.SetData(&client{
 		hub: h, socket: s, user: actor.User, sync: auth.Sync, actor: actor,
@@ -119,6 +125,10 @@ func (h *Hub) connected(s *socketio.Socket) {
 	c.holding.Store(1)
 	h.setInitialising(c, true)
 	h.users.add(c)
+	if !h.mayStay(c) {
+		h.setInitialising(c, false)
+		return
+	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
@@ -285,14 +295,16 @@ func (c *client) emit(event string, payload any) {
 	}
 }
 
+type sessionClosing struct {
+	Code    string `json:"code"`
+	Retry   bool   `json:"retry"`
+	AfterMs int64  `json:"afterMs"`
+}
+
 // closing says why and closes: the transport where the client shall come back by
 // itself, else the socket.
 func (c *client) closing(code string, retry bool, after time.Duration) {
-	c.emit("session:closing", struct {
-		Code    string `json:"code"`
-		Retry   bool   `json:"retry"`
-		AfterMs int64  `json:"afterMs"`
-	}{code, retry, after.Milliseconds()})
+	c.emit("session:closing", sessionClosing{code, retry, after.Milliseconds()})
 	if retry {
 		c.socket.Conn().Close()
 	} else {
@@ -312,7 +324,24 @@ func (c *client) armExpiry() {
 	if c.actor.ExpiresAt.IsZero() || c.closed.Load() {
 		return
 	}
-	c.expiry = time.AfterFunc(time.Until(c.actor.ExpiresAt), func() { c.closing("token_expired", true, 0) })
+	left := time.Until(c.actor.ExpiresAt)
+	notice := min(expiryNotice, left/2)
+	c.expiry = time.AfterFunc(left-notice, func() { c.expiring(notice) })
+}
+
+// expiring tells the socket that its token is about to end, and closes it when that
+// comes; a refresh in between starts anew.
+func (c *client) expiring(notice time.Duration) {
+	const slack = time.Second // between the clock that set the timer and the one of the token
+	c.mu.Lock()
+	left := time.Until(c.actor.ExpiresAt)
+	if c.closed.Load() || left > notice+slack {
+		c.mu.Unlock()
+		return
+	}
+	c.expiry = time.AfterFunc(left, c.socket.Conn().Close)
+	c.mu.Unlock()
+	c.emit("session:closing", sessionClosing{"token_expired", true, max(0, left).Milliseconds()})
 }
 
 // disconnected runs once for each connected socket, after its last event.
@@ -338,6 +367,9 @@ func (h *Hub) disconnected(s *socketio.Socket, _ string) {
 
 // revoke ends the sockets of a user.
 func (h *Hub) revoke(e chat.AccessRevoked) {
+	if h.revokedBefore(e) {
+		return
+	}
 	for _, c := range h.users.get(e.UserID) {
 		c.closing("revoked", false, 0)
 	}

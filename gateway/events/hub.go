@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"xabar/chat"
 	"xabar/gateway/socketio"
 )
@@ -28,8 +30,12 @@ type Config struct {
 	Cluster     bool     // other nodes store messages too: gaps are waited for
 	MaxPayload  int      // told to clients in `session`
 	Features    []string // told to clients in `session`
-	Clock       chat.Clock
-	Logger      *slog.Logger
+	Limits      Limits
+	// CheckRevoked refuses an actor whose token was revoked after Authenticate had
+	// looked; nil: nobody's is.
+	CheckRevoked func(chat.Actor) error
+	Clock        chat.Clock
+	Logger       *slog.Logger
 }
 
 // Bounds of a hub. What happens at each stands with its use.
@@ -59,9 +65,10 @@ type Hub struct {
 	reads   *pool
 	unread  *unreadTracker
 
-	mu           sync.Mutex // guards initialising
+	mu           sync.Mutex // guards initialising, revoked
 	initialising map[*client]struct{}
 	initCount    atomic.Int32 // len(initialising), for those who only look
+	revoked      *lru.Cache[chat.ID, time.Time]
 
 	pendingAcks atomic.Int64
 	draining    atomic.Bool
@@ -86,6 +93,10 @@ func New(cfg Config) *Hub {
 	h := &Hub{
 		cfg: cfg, log: cfg.Logger, reads: newPool(poolSize),
 		initialising: map[*client]struct{}{}, stopped: make(chan struct{}),
+	}
+	var err error
+	if h.revoked, err = lru.New[chat.ID, time.Time](maxRevoked); err != nil {
+		panic(err) // only for a size below 1
 	}
 	h.users.init()
 	h.gaps.init()
@@ -186,6 +197,9 @@ func (h *Hub) deliver(ctx context.Context, event chat.Event, foreign bool) error
 		return nil
 	case chat.AccessRevoked:
 		h.revoke(e)
+		return nil
+	case chat.BlockChanged:
+		h.blockChanged(e)
 		return nil
 	}
 	return h.post(ctx, conversation, job{event: event, foreign: foreign})

@@ -29,8 +29,15 @@ func (h *Hub) registerEvents() {
 	reading(h, "presence", (*client).presence)
 	reading(h, "auth:refresh", (*client).refresh)
 
-	h.ns.Handle("typing", func(e *socketio.Event) { clientOf(e.Socket()).typing(e) })
+	h.ns.Handle("typing", func(e *socketio.Event) {
+		if !h.limited(e) {
+			clientOf(e.Socket()).typing(e)
+		}
+	})
 	h.ns.HandleUnknown(func(e *socketio.Event) {
+		if h.limited(e) {
+			return
+		}
 		h.answer(e, nil, chat.Errorf(chat.CodeUnknownEvent, ""))
 	})
 }
@@ -39,6 +46,9 @@ func (h *Hub) registerEvents() {
 // through done, which it calls exactly once.
 func queued[Req any](h *Hub, event string, handle func(*client, Req, func(json.RawMessage, error))) {
 	h.ns.Handle(event, func(e *socketio.Event) {
+		if h.limited(e) {
+			return
+		}
 		req, err := decode[Req](e)
 		if err != nil {
 			h.answer(e, nil, err)
@@ -52,6 +62,9 @@ func queued[Req any](h *Hub, event string, handle func(*client, Req, func(json.R
 // hub's pool; a socket that has too many waiting is not read until one is done.
 func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Context, Req) (Res, error)) {
 	h.ns.Handle(event, func(e *socketio.Event) {
+		if h.limited(e) {
+			return
+		}
 		req, err := decode[Req](e)
 		if err != nil {
 			h.answer(e, nil, err)

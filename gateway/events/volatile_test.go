@@ -1,0 +1,34 @@
+package events
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"xabar/chat"
+)
+
+// CASES 34: keys pressed at these moments; typing leaves at 0 and 3400.
+func TestTypingIsLetThroughOncePerInterval(t *testing.T) {
+	var c client
+	conversation, other := chat.NewID(), chat.NewID()
+	start := time.Now()
+	var let []int
+	for _, ms := range []int{0, 120, 250, 900, 1100, 3400, 3500, 3650} {
+		if c.mayType(conversation, start.Add(time.Duration(ms)*time.Millisecond)) {
+			let = append(let, ms)
+		}
+	}
+	if !slices.Equal(let, []int{0, 3400}) {
+		t.Errorf("typing is let through at %v", let)
+	}
+	if !c.mayType(other, start.Add(3700*time.Millisecond)) {
+		t.Error("another conversation is held back")
+	}
+	for range 10 * maxTyped {
+		c.mayType(chat.NewID(), start)
+	}
+	if len(c.typed) > maxTyped {
+		t.Errorf("%d conversations are remembered", len(c.typed))
+	}
+}
