@@ -37,7 +37,7 @@ func exerciseServerSide(b *bench) {
 	b.ok(b.nodes[0].ServerSideEmit("hello", "é", 2))
 	select {
 	case got := <-heard:
-		if got != `"é"2true` {
+		if got != `"é"2 true` {
 			b.Errorf("heard %s", got)
 		}
 	case <-time.After(10 * time.Second):
