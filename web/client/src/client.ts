@@ -39,6 +39,9 @@ const defaultLimits: Limits = {
 /** Messages of conversations that are not known yet are kept for so many conversations. */
 const maxStrangers = 50;
 
+/** Single messages that were looked up are kept up to so many. */
+const maxLookedUp = 500;
+
 export class ChatClient {
   readonly events = new Emitter<ClientEvents>();
   /** The connection below: everything that goes by, and faults to provoke. */
@@ -53,6 +56,7 @@ export class ChatClient {
   #session: Session | undefined;
   #userId: string | undefined;
   #strangers = new Map<string, { message: Message; ack: () => void }[]>();
+  #lookedUp = new Map<string, Message>();
   #loading = new Map<string, Promise<boolean>>();
   #membersAsked = new Set<string>();
   #announced = false;
@@ -146,9 +150,9 @@ export class ChatClient {
     return this.#book.get(conversationId)?.timeline.messages ?? noMessages;
   }
 
-  /** One message, if this page holds it. */
+  /** One message, if this page holds it or has looked it up. */
   messageAt(conversationId: string, seq: number): Message | undefined {
-    return this.#book.get(conversationId)?.timeline.at(seq);
+    return this.#book.get(conversationId)?.timeline.at(seq) ?? this.#lookedUp.get(`${conversationId} ${seq}`);
   }
 
   /** Whether there are older messages to load. */
@@ -227,6 +231,19 @@ export class ChatClient {
     return loading;
   }
 
+  /** Fetches one message that messageAt does not know, such as one that was replied to. */
+  async lookUp(conversationId: string, seq: number): Promise<Message | undefined> {
+    const known = this.messageAt(conversationId, seq);
+    if (known) return known;
+    const page = await this.wire.request("history", { conversationId, beforeSeq: seq + 1, limit: 1 });
+    const found = page.messages.find((m) => m.seq === seq);
+    if (!found) return undefined;
+    if (this.#lookedUp.size >= maxLookedUp) this.#lookedUp.clear();
+    this.#lookedUp.set(`${conversationId} ${seq}`, found);
+    this.#changed();
+    return found;
+  }
+
   /** Fetches a conversation's members, with their positions. */
   async loadMembers(conversationId: string): Promise<void> {
     const all: Member[] = [];
@@ -270,6 +287,11 @@ export class ChatClient {
       cursor = page.nextCursor ?? undefined;
     } while (cursor);
     return all;
+  }
+
+  /** Drops a conversation that the user has left. */
+  forget(conversationId: string): void {
+    this.#book.remove(conversationId);
   }
 
   // ---- inside
