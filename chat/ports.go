@@ -31,6 +31,10 @@ type Store interface {
 	MessageStore
 	PositionStore
 	OutboxStore
+	SettingsStore
+	BlockStore
+	GroupStore
+	AdminStore
 
 	// Ping asks the database for a sign of life.
 	Ping(ctx context.Context) error

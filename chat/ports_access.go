@@ -109,3 +109,18 @@ type Limiter interface {
 
 // ErasedName is the name of a user who was erased.
 const ErasedName = "Deleted user"
+
+// Sessions lists a user's sockets, on every node.
+type Sessions interface {
+	Sessions(ctx context.Context, user ID) ([]SocketSession, error)
+}
+
+// SocketSession is one connected socket.
+type SocketSession struct {
+	SocketID    string `json:"socketId"`
+	Transport   string `json:"transport"`
+	Address     string `json:"address"`
+	UserAgent   string `json:"userAgent"`
+	ConnectedAt Time   `json:"connectedAt"`
+	ExpiresAt   *Time  `json:"expiresAt,omitempty"`
+}

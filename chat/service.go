@@ -16,7 +16,7 @@ import (
 // lets the Store decide in its own transactions what the caller may touch, and
 // publishes what was stored. Safe for concurrent use; it owns no goroutine.
 type Service struct {
-	store        everything
+	store        Store
 	broadcaster  Broadcaster
 	presence     Presence
 	clock        Clock
@@ -59,26 +59,6 @@ type knownPair struct {
 // hear.
 const pairTTL = 30 * time.Second
 
-// partial is a Store that lacks the rest.
-type partial struct {
-	Store
-	SettingsStore
-	BlockStore
-	GroupStore
-	AdminStore
-}
-
-func (partial) BlockedAmong(context.Context, ID, []ID) ([]ID, error) { return nil, nil }
-
-// everything is a Store with all of its parts.
-type everything interface {
-	Store
-	SettingsStore
-	BlockStore
-	GroupStore
-	AdminStore
-}
-
 // directCacheSize bounds each of the two caches of direct conversations: about
 // 10 MB in all when full.
 const directCacheSize = 1 << 16
@@ -100,10 +80,6 @@ func NewService(c ServiceConfig) *Service {
 	if c.Opens == nil {
 		c.Opens = unlimited{}
 	}
-	store, ok := c.Store.(everything)
-	if !ok {
-		store = partial{Store: c.Store}
-	}
 	directs, err := lru.New[[32]byte, ID](directCacheSize)
 	if err != nil {
 		panic(err) // only for a size below 1
@@ -113,7 +89,7 @@ func NewService(c ServiceConfig) *Service {
 		panic(err)
 	}
 	return &Service{
-		store: store, broadcaster: c.Broadcaster, presence: c.Presence, clock: c.Clock,
+		store: c.Store, broadcaster: c.Broadcaster, presence: c.Presence, clock: c.Clock,
 		log: c.Logger, sendTimeout: c.SendTimeout, directs: directs, pairs: pairs,
 		sends: c.Sends, opens: c.Opens, revocations: c.Revocations,
 	}

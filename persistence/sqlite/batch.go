@@ -83,7 +83,9 @@ func (t *tx) runAll(batch []*item, closes []chat.OutboxKey) error {
 		if err != nil && breaksBatch(err) {
 			return err
 		}
-		it.Err = translate(background, err)
+		if err != nil {
+			it.Res, it.Err = result{}, translate(background, err)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 
 	"xabar/chat"
 )
@@ -14,15 +15,15 @@ func (s *Store) Send(ctx context.Context, cmd chat.SendMessage, done func(chat.S
 const repeatQuery = `SELECT ` + messageColumns + ` FROM messages msg WHERE msg.sender_id = ? AND msg.client_msg_id = ?`
 
 // numberQuery takes the next seq, if the sender (?2) is a member and nobody of a
-// direct conversation has blocked the other. The time (?3) never falls within a
-// conversation.
+// direct conversation has blocked the other. The system (?4) need be no member of
+// a group, and is not blocked. The time (?3) never falls within a conversation.
 const numberQuery = `
 UPDATE conversations SET
 	last_seq = last_seq + 1, version = version + 1,
 	last_message_at = max(coalesce(last_message_at, 0), ?3)
 WHERE id = ?1
-	AND EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = ?1 AND m.user_id = ?2)
-	AND NOT (kind = 'direct' AND EXISTS (SELECT 1 FROM blocks b
+	AND (?4 AND kind = 'group' OR EXISTS (SELECT 1 FROM members m WHERE m.conversation_id = ?1 AND m.user_id = ?2))
+	AND NOT (NOT ?4 AND kind = 'direct' AND EXISTS (SELECT 1 FROM blocks b
 		WHERE (b.user_id = user_low AND b.blocked_id = user_high) OR (b.user_id = user_high AND b.blocked_id = user_low)))
 RETURNING last_seq, version, last_message_at, kind, member_count, user_low, user_high,
 	(SELECT m.last_delivered_seq FROM members m WHERE m.conversation_id = ?1 AND m.user_id = ?2),
@@ -40,11 +41,12 @@ func (t *tx) send(cmd *chat.SendMessage) (chat.SendResult, error) {
 		ID: chat.NewID(), ConversationID: cmd.ConversationID, SenderID: cmd.SenderID,
 		ClientMsgID: cmd.ClientMsgID, Text: cmd.Text, ReplyToSeq: cmd.ReplyToSeq,
 	}}
-	if err := t.number(cmd, &res); err != nil {
+	member, err := t.number(cmd, &res)
+	if err != nil {
 		return chat.SendResult{}, err
 	}
-	if err := t.insert(&res.Message); err != nil {
-		return chat.SendResult{}, err
+	if err := t.insert(&res.Message); err != nil || !member {
+		return res, err
 	}
 	return res, t.moveSender(cmd.SenderID, &res)
 }
@@ -67,14 +69,17 @@ func (t *tx) checkReply(cmd *chat.SendMessage) error {
 		return nil
 	}
 	var seq int64
-	found, err := t.one(`SELECT msg.seq FROM members m
-		JOIN messages msg ON msg.conversation_id = m.conversation_id AND msg.seq = ?3 AND msg.seq > m.joined_seq
-		WHERE m.conversation_id = ?1 AND m.user_id = ?2`, []any{cmd.ConversationID[:], cmd.SenderID[:], *cmd.ReplyToSeq}, &seq)
+	found, err := t.one(`SELECT msg.seq FROM messages msg
+		LEFT JOIN members m ON m.conversation_id = msg.conversation_id AND m.user_id = ?2
+		WHERE msg.conversation_id = ?1 AND msg.seq = ?3 AND (msg.seq > m.joined_seq OR m.user_id IS NULL AND ?4)`,
+		[]any{cmd.ConversationID[:], cmd.SenderID[:], *cmd.ReplyToSeq, cmd.System}, &seq)
 	if err != nil || found {
 		return err
 	}
-	if err := t.checkMember(cmd.ConversationID, cmd.SenderID); err != nil {
-		return err
+	if !cmd.System {
+		if err := t.checkMember(cmd.ConversationID, cmd.SenderID); err != nil {
+			return err
+		}
 	}
 	return chat.InvalidArgument("replyToSeq", "replyToSeq is no message of this conversation")
 }
@@ -88,23 +93,26 @@ func (t *tx) checkMember(conversation, user chat.ID) error {
 	return err
 }
 
-func (t *tx) number(cmd *chat.SendMessage, res *chat.SendResult) error {
+// number takes the seq and says whether the sender has positions to move.
+func (t *tx) number(cmd *chat.SendMessage, res *chat.SendResult) (member bool, err error) {
 	var at int64
 	var pair pairRow
-	m, own := &res.Message, &res.Sender
-	found, err := t.one(numberQuery, []any{cmd.ConversationID[:], cmd.SenderID[:], t.millis()},
-		&m.Seq, &m.Version, &at, &res.Kind, &res.MemberCount, &pair.low, &pair.high, &own.OldDelivered, &own.OldRead)
+	var delivered, read sql.NullInt64
+	m := &res.Message
+	found, err := t.one(numberQuery, []any{cmd.ConversationID[:], cmd.SenderID[:], t.millis(), cmd.System},
+		&m.Seq, &m.Version, &at, &res.Kind, &res.MemberCount, &pair.low, &pair.high, &delivered, &read)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !found {
 		if err := t.checkMember(cmd.ConversationID, cmd.SenderID); err != nil {
-			return err
+			return false, err
 		}
-		return chat.Errorf(chat.CodeForbidden, "")
+		return false, chat.Errorf(chat.CodeForbidden, "")
 	}
 	m.CreatedAt, res.MemberIDs = chat.FromMillis(at), pair.ids()
-	return nil
+	res.Sender.OldDelivered, res.Sender.OldRead = delivered.Int64, read.Int64
+	return delivered.Valid, nil
 }
 
 // insert stores the message and its outbox event.

@@ -107,7 +107,8 @@ func TestPlans(t *testing.T) {
 		"news": newsQuery, "changes": changesQuery, "sync": afterQuery,
 		"list": listQuery, "unread": unreadQuery, "session": sessionQuery, "conversation": conversationQuery,
 		"members": membersQuery, "receipts": receiptsQuery, "contacts": contactsQuery, "acquainted": acquaintedQuery,
-		"user": userByID, "external": userByExternal,
+		"blocks": blocksQuery, "blockedAmong": blockedAmongQuery, "messagesOf": messagesOfQuery, "olderOf": olderOfQuery,
+		"settings": settingsQuery, "user": userByID, "external": userByExternal,
 	}
 	sorts := map[string]bool{"list": true, "contacts": true} // by what another table holds
 	for _, analysed := range []bool{false, true} {

@@ -8,7 +8,7 @@ import (
 	"xabar/chat"
 )
 
-var settingsCases = map[string]func(*env){
+var settingCases = map[string]func(*env){
 	"settings/DefaultsAndChanges": func(e *env) {
 		me := e.user("me")
 		got, err := e.store.Settings(e.ctx, me)
@@ -125,7 +125,7 @@ var blockCases = map[string]func(*env){
 
 func compareIDs(a, b chat.ID) int { return slices.Compare(a[:], b[:]) }
 
-var roleCases = map[string]func(*env){
+var groupChangeCases = map[string]func(*env){
 	"roles/Rename": func(e *env) {
 		owner, admin, member := e.user("owner"), e.user("admin"), e.user("member")
 		group := e.group(owner, admin, member)
@@ -192,7 +192,7 @@ var adminCases = map[string]func(*env){
 		if again.err != nil || !again.Duplicate || again.Message.ID != first.Message.ID {
 			e.Errorf("a repeat: %+v", again)
 		}
-		if first.Sender != (chat.PositionResult{}) && first.Sender.NewRead != 0 {
+		if first.Sender.NewRead != 0 || first.Sender.NewDelivered != 0 {
 			e.Errorf("the system has positions: %+v", first.Sender)
 		}
 		if c := e.view(b, group); c.LastSeq != 1 || c.MemberCount != 2 || c.Unread != 1 {

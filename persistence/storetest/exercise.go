@@ -16,7 +16,6 @@ func Exercise(t *testing.T, factory Factory) {
 	for _, group := range []map[string]func(*env){
 		userCases, contactCases, directCases, groupCases, sendCases, orderCases, positionCases,
 		receiptCases, historyCases, syncCases, listCases, outboxCases, lifecycleCases, modelCases,
-		settingsCases, blockCases, roleCases, adminCases,
 		settingCases, blockCases, groupChangeCases, adminCases,
 	} {
 		for name, run := range group {

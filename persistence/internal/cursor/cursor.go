@@ -21,6 +21,8 @@ const (
 	Contacts                      // Name: the contact's name
 	Receipts                      // ID alone
 	Sync                          // ID alone
+	Blocks                        // ID alone
+	Sent                          // Name: the clientMsgId, or At: seq and ID: conversation
 )
 
 // Cursor is the last row's key.

@@ -1,0 +1,2 @@
+DROP INDEX messages_without_client;
+DROP TABLE revocations;
