@@ -65,6 +65,9 @@ func (b *BroadcastOperator) Timeout(d time.Duration) *BroadcastOperator {
 // Emit sends an event to the selected sockets. It is encoded once. It never waits for the
 // network. Errors: ErrReservedEvent, ErrTooManyAttachments, of the encoding, of the adapter.
 func (b *BroadcastOperator) Emit(event string, args ...any) error {
+	if r := b.ns.recovery; r != nil && !b.opts.Flags.Volatile {
+		return r.emit(nil, event, args, &b.opts)
+	}
 	p, err := b.ns.prepare(event, nil, &b.opts.Flags, args)
 	if err != nil {
 		return err

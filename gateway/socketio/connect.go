@@ -25,12 +25,12 @@ func (c *client) connect(name string, auth json.RawMessage) {
 		c.refuse(name, err)
 		return
 	}
-	s := &Socket{id: c.newID(ns), ns: ns, client: c, auth: auth}
+	s := c.newSocket(ns, auth)
 	if !c.add(s) {
 		s.discard()
 		return
 	}
-	if err := c.runMiddleware(s); err != nil {
+	if err := c.admit(s); err != nil {
 		c.remove(s)
 		s.discard()
 		c.refuse(name, err)
@@ -39,7 +39,7 @@ func (c *client) connect(name string, auth json.RawMessage) {
 		}
 		return
 	}
-	if !s.open() {
+	if !c.open(s) {
 		c.remove(s)
 		s.discard()
 		return
@@ -49,6 +49,35 @@ func (c *client) connect(name string, auth json.RawMessage) {
 	for _, f := range ns.handlers.load().connection {
 		c.guard("connection", func() { f(s) })
 	}
+}
+
+// newSocket makes a socket, with a new identity or that of a session which it recovers.
+func (c *client) newSocket(ns *Namespace, auth json.RawMessage) *Socket {
+	s := &Socket{ns: ns, client: c, auth: auth}
+	if ns.recovery != nil && c.conn.Protocol() != 3 {
+		if se, missed := ns.recovery.take(auth); se != nil {
+			s.id, s.pid, s.data, s.recovered = se.sid, se.pid, se.data, &recovered{se, missed}
+			return s
+		}
+		s.pid = randomID()
+	}
+	s.id = c.newID(ns)
+	return s
+}
+
+// admit runs the middlewares, which a recovered session has passed already.
+func (c *client) admit(s *Socket) error {
+	if s.recovered != nil && !s.ns.recovery.opts.RunMiddlewares {
+		return nil
+	}
+	return c.runMiddleware(s)
+}
+
+func (c *client) open(s *Socket) bool {
+	if s.ns.recovery != nil {
+		return s.ns.recovery.openRecovered(s)
+	}
+	return s.open()
 }
 
 // lookup finds the namespace; a panic in a ParentNamespace's function is an error.
@@ -85,11 +114,18 @@ func (s *Socket) open() bool {
 		return false
 	}
 	p := Packet{Type: PacketConnect, Namespace: s.ns.name}
-	if s.client.conn.Protocol() != 3 {
+	switch {
+	case s.client.conn.Protocol() == 3:
+	case s.pid != "":
+		p.Data = fmt.Appendf(nil, `{"sid":%q,"pid":%q}`, s.id, s.pid)
+	default:
 		p.Data = fmt.Appendf(nil, `{"sid":%q}`, s.id)
 	}
 	s.ns.add(s)
 	s.rooms += s.ns.adapter.AddAll(s, []string{s.id})
+	if s.recovered != nil {
+		s.rooms += s.ns.adapter.AddAll(s, s.recovered.session.rooms)
+	}
 	if s.send(&p) != nil {
 		s.ns.remove(s)
 		return false
@@ -143,6 +179,11 @@ func (c *client) newID(ns *Namespace) string {
 		}
 		return ns.name + "#" + c.conn.ID()
 	}
+	return randomID()
+}
+
+// randomID has 20 characters that nobody can guess.
+func randomID() string {
 	var b [15]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
 	return base64.URLEncoding.EncodeToString(b[:])

@@ -17,3 +17,10 @@ func (n *Namespace) SinkCount() int {
 
 // Memory is the adapter of a namespace that has the in-process one, for tests.
 func (n *Namespace) Memory() *MemoryAdapter { return n.adapter.(*MemoryAdapter) }
+
+// AwaySessions is the number of sessions that may be recovered, for tests.
+func (n *Namespace) AwaySessions() int {
+	n.recovery.mu.Lock()
+	defer n.recovery.mu.Unlock()
+	return len(n.recovery.sessions)
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -70,6 +71,12 @@ func TestMsgpackRefuses(t *testing.T) {
 		{"text of 4 GB", "83 a474797065 02 a36e7370 a12f a464617461 92 a161 dbffffffff"},
 		{"binary of 4 GB", "83 a474797065 02 a36e7370 a12f a464617461 92 a161 c6ffffffff"},
 		{"ext of 4 GB", "83 a474797065 02 a36e7370 a12f a464617461 92 a161 c9ffffffff00"},
+		{"name of 4 GB", "82 dbffffffff a474797065"},
+		{"namespace of 4 GB", "82 a474797065 01 a36e7370 dbffffffff"},
+		{"unknown member of 4 GB", "83 a474797065 01 a36e7370 a12f a178 c6ffffffff"},
+		{"unknown member of 4 billion", "83 a474797065 01 a36e7370 a12f a178 ddffffffff"},
+		{"id of 4 GB", "83 a474797065 01 a36e7370 a12f a26964 c9ffffffff00"},
+		{"deep unknown member", "83 a474797065 01 a36e7370 a12f a178" + strings.Repeat("91", 100) + "00"},
 		{"negative id", "84 a474797065 02 a464617461 91 a161 a26964 ff a36e7370 a12f"},
 		{"id 2^53", "84 a474797065 02 a464617461 91 a161 a26964 cf0020000000000000 a36e7370 a12f"},
 		{"deep", deep}, {"eleven attachments", eleven},
@@ -79,6 +86,17 @@ func TestMsgpackRefuses(t *testing.T) {
 		if ok, err := (MsgpackParser{}).NewDecoder(testLimits).Decode(unhex(t, tt.in), true, &p); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v, %q, %v; want ErrMalformed", tt.name, ok, show(&p), err)
 		}
+	}
+	// however long they claim to be, ten bytes are ten bytes
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for _, tt := range tests {
+		var p Packet
+		_, _ = MsgpackParser{}.NewDecoder(testLimits).Decode(unhex(t, tt.in), true, &p)
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 4<<20 {
+		t.Errorf("all of them together allocate %d bytes", grown)
 	}
 	var p Packet
 	if _, err := (MsgpackParser{}).NewDecoder(testLimits).Decode([]byte(`2["a"]`), false, &p); !errors.Is(err, ErrMalformed) {

@@ -19,6 +19,7 @@ type Namespace struct {
 	sinks    sinkTable
 	ackIDs   atomic.Uint64
 	handlers handlerTable
+	recovery *recovery // nil if it is off
 
 	mu      sync.RWMutex // guards sockets
 	sockets map[string]*Socket
@@ -33,6 +34,9 @@ func newNamespace(s *Server, name string, parent *ParentNamespace) *Namespace {
 		n.handlers.set.Store(parent.handlers.load())
 	}
 	n.adapter = s.opts.Adapter(n)
+	if s.opts.Recovery != nil {
+		n.recovery = newRecovery(n)
+	}
 	return n
 }
 
@@ -105,8 +109,10 @@ func (n *Namespace) add(s *Socket) {
 
 func (n *Namespace) remove(s *Socket) {
 	n.mu.Lock()
-	delete(n.sockets, s.id)
-	n.mu.Unlock()
+	defer n.mu.Unlock()
+	if n.sockets[s.id] == s { // not one that has recovered its session already
+		delete(n.sockets, s.id)
+	}
 }
 
 func (n *Namespace) nextAckID() uint64 { return (n.ackIDs.Add(1) - 1) & MaxAckID }

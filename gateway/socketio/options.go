@@ -42,6 +42,9 @@ type Options struct {
 	// has left. By default they are closed.
 	KeepEmptyNamespaces bool
 
+	// Recovery, if not nil, switches connection state recovery on.
+	Recovery *Recovery
+
 	// MaxNamespaces bounds the namespaces of one connection; beyond it the client gets a
 	// connect_error. Default 32.
 	MaxNamespaces int

@@ -24,6 +24,8 @@ type Prepared struct {
 	packet Packet
 	msgs   []*engineio.Message
 	sink   AckSink
+
+	notified bool // handlers of OnAnyOutgoing have been called
 }
 
 // Prepare encodes an event. With a sink the clients are asked for an acknowledgement, all under

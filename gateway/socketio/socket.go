@@ -25,6 +25,9 @@ type Socket struct {
 	client *client
 	auth   json.RawMessage
 
+	pid       string     // what recovers the session, known to its client only; with recovery on
+	recovered *recovered // nil if it took over no session
+
 	gate  sync.Mutex   // serialises connecting, joining, leaving and closing; before mu
 	state atomic.Int32 // written under gate
 	rooms int          // guarded by gate

@@ -35,7 +35,7 @@ func (s *Socket) close(reason string, notify bool) {
 	if h := s.handlers.Load(); h != nil {
 		s.runReason(h.disconnecting, reason)
 	}
-	s.leaveAll()
+	rooms := s.leaveAll()
 	s.ns.remove(s)
 	s.client.remove(s)
 	s.failAcks()
@@ -45,6 +45,9 @@ func (s *Socket) close(reason string, notify bool) {
 	}
 	if h := s.handlers.Load(); h != nil {
 		s.runReason(h.disconnect, reason)
+	}
+	if r := s.ns.recovery; r != nil && s.pid != "" && recoverable(reason) {
+		r.leave(s, rooms)
 	}
 	s.ns.server.hookDisconnect(s.ns.name, reason)
 	s.ns.server.release(s.ns)
@@ -72,13 +75,18 @@ func (s *Socket) beginClose() bool {
 	return false
 }
 
-// leaveAll takes the socket out of all rooms and lets it join no more.
-func (s *Socket) leaveAll() {
+// leaveAll takes the socket out of all rooms and lets it join no more. It returns the rooms if
+// they may be asked for again.
+func (s *Socket) leaveAll() (rooms []string) {
 	s.gate.Lock()
 	defer s.gate.Unlock()
+	if s.ns.recovery != nil {
+		rooms = s.ns.adapter.SocketRooms(s)
+	}
 	s.state.Store(stateDisconnected)
 	s.ns.adapter.DelAll(s)
 	s.rooms = 0
+	return rooms
 }
 
 // discard cleans up a socket that was never connected.

@@ -66,6 +66,9 @@ func (e Emitter) Emit(event string, args ...any) error {
 	if isReservedEvent(event) {
 		return ErrReservedEvent
 	}
+	if r := e.s.ns.recovery; r != nil && !e.flags.Volatile && e.s.state.Load() == stateConnected {
+		return r.emit(e.s, event, args, &BroadcastOptions{Rooms: []string{e.s.id}, Flags: e.flags})
+	}
 	return e.s.sendEvent(nil, event, args, &e.flags)
 }
 
@@ -196,7 +199,7 @@ func (s *Socket) deliver(p *Prepared, volatile, later bool) (bool, error) {
 	if s.settledState() != stateConnected {
 		return false, ErrDisconnected
 	}
-	if h := s.handlers.Load(); h != nil && len(h.anyOut) > 0 {
+	if h := s.handlers.Load(); h != nil && len(h.anyOut) > 0 && !p.notified {
 		s.notifyOutgoing(h, p.event, p.packet.Data, p.packet.Attachments)
 	}
 	if later {
