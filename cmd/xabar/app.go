@@ -19,6 +19,7 @@ import (
 	"xabar/gateway/events"
 	"xabar/gateway/httpapi"
 	"xabar/gateway/socketio"
+	"xabar/internal/ratelimit"
 	"xabar/persistence"
 	"xabar/rooms"
 )
@@ -40,6 +41,7 @@ type App struct {
 	store    chat.Store
 	presence *rooms.MemoryPresence
 	hub      *events.Hub
+	revoked  *chat.Revocations
 	io       *socketio.Server
 	health   *httpapi.Health
 
@@ -73,10 +75,22 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	if err := a.listen(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.wire(auth.New(keys, a.store, auth.Options{})); err != nil {
+	a.revoked = chat.NewRevocations(a.store, a.closeRevoked, log)
+	err = a.revoked.Load(ctx)
+	if err == nil {
+		err = a.wire(auth.New(keys, a.store, auth.Options{Revocations: a.revoked}))
+	}
+	if err != nil {
 		return nil, errors.Join(err, a.publicListener.Close(), a.adminListen.Close())
 	}
 	return a, nil
+}
+
+// closeRevoked ends the sockets of a user whom another node revoked.
+func (a *App) closeRevoked(event chat.AccessRevoked) {
+	if err := a.hub.Publish(context.Background(), event); err != nil {
+		a.log.Warn("sockets of a revoked user were not closed", "error", err)
+	}
 }
 
 func (a *App) listen(ctx context.Context) (err error) {
@@ -95,12 +109,16 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 	a.presence = rooms.NewMemoryPresence(chat.SystemClock{}, a.store.SetLastSeen, a.log)
 	a.hub = events.New(events.Config{
 		Authenticate: authenticator.Authenticate,
+		CheckRevoked: a.revoked.Check,
 		AckTimeout:   a.cfg.AckTimeout,
+		Limits:       events.Limits{Events: ratelimit.Rate(a.cfg.LimitEvents), Connections: int(a.cfg.LimitConnections)},
 		MaxPayload:   maxPayload,
 		Logger:       a.log,
 	})
 	service := chat.NewService(chat.ServiceConfig{
 		Store: a.store, Broadcaster: a.hub, Presence: a.presence, Logger: a.log,
+		Revocations: a.revoked,
+		Sends:       userLimit(a.cfg.LimitSends), Opens: userLimit(a.cfg.LimitConversations),
 	})
 	proxies, err := a.cfg.trustedProxies()
 	if err != nil {
@@ -123,13 +141,19 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 	a.registerGauges()
 
 	a.health = httpapi.NewHealth(a.log, httpapi.Check{Name: "store", Required: true, Probe: a.store.Ping})
-	publicRoutes, err := a.publicRoutes()
+	publicRoutes, err := a.publicRoutes(service, authenticator)
 	if err != nil {
 		return err
 	}
 	a.public = a.newHTTPServer(publicRoutes)
 	a.admin = a.newHTTPServer(httpapi.NewAdmin(a.health, a.registry, a.log))
 	return nil
+}
+
+// userLimit makes a bucket for each user.
+func userLimit(rate Rate) chat.Limiter {
+	const users = 1 << 16 // that are remembered
+	return ratelimit.New[chat.ID](ratelimit.Rate(rate), users)
 }
 
 func (a *App) registerGauges() {
@@ -146,8 +170,12 @@ func (a *App) registerGauges() {
 }
 
 // publicRoutes is Socket.IO and the HTTP routes beside it.
-func (a *App) publicRoutes() (http.Handler, error) {
-	routes := httpapi.Public{Origins: a.cfg.AllowedOrigins, Logger: a.log}
+func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authenticator) (http.Handler, error) {
+	routes := httpapi.Public{
+		Service: service, Authenticate: authenticator.Authenticate, Door: a.io.Engine(), Sessions: a.hub,
+		Logger: a.log, ServerKey: a.cfg.ServerKey,
+		Requests: ratelimit.Rate(a.cfg.LimitEvents), Strangers: ratelimit.Rate(a.cfg.LimitHandshakes),
+	}
 	if a.cfg.Demo {
 		secret, err := signingSecret(a.cfg.JWTSecret, a.cfg.DataDir)
 		if err != nil {
@@ -190,6 +218,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer stopHub()
 	group, failed := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.hub.Run(hubCtx) })
+	group.Go(func() error { return a.revoked.Run(failed) })
 	group.Go(func() error { return serve(a.public, a.publicListener) })
 	group.Go(func() error { return serve(a.admin, a.adminListen) })
 	addresses := a.Addresses()
@@ -230,6 +259,6 @@ func (a *App) drain(ctx context.Context, stopHub context.CancelFunc) error {
 	step("close the store", a.store.Close())
 	stopHub()
 	step("close the admin address", a.admin.Shutdown(ctx))
-	a.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond))
+	a.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond).String())
 	return errors.Join(errs...)
 }

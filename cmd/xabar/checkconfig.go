@@ -57,10 +57,9 @@ func (c *checkConfigCmd) checkKeys(ctx context.Context) error {
 func (c *Config) show(flag *kong.Flag) string {
 	switch flag.Name {
 	case "jwt-secret":
-		if c.JWTSecret == "" {
-			return ""
-		}
-		return fmt.Sprintf("(%d bytes)", len(c.JWTSecret))
+		return showSecret(c.JWTSecret)
+	case "server-key":
+		return showSecret(c.ServerKey)
 	case "jwt-public-key":
 		if strings.Contains(c.JWTPublicKey, "-----BEGIN") {
 			return "(PEM)"
@@ -76,6 +75,13 @@ func (c *Config) show(flag *kong.Flag) string {
 		return strings.Trim(fmt.Sprint(value), "[]")
 	}
 	return fmt.Sprint(value)
+}
+
+func showSecret(secret string) string {
+	if secret == "" {
+		return ""
+	}
+	return fmt.Sprintf("(%d bytes)", len(secret))
 }
 
 // redact hides the password of a URL. What is no URL is not shown: a password may

@@ -57,13 +57,18 @@ type Config struct {
 	AdminListen string `default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address for /healthz, /readyz and /metrics. Keep it private."`
 	Storage
 	KeySettings
-	AllowedOrigins  []string      `placeholder:"ORIGIN,..." help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
-	AllowEIO3       bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
-	TrustedProxies  []string      `placeholder:"NETWORK,..." help:"Proxies whose X-Forwarded-* headers are believed, as addresses or networks (10.0.0.0/8)."`
-	AckTimeout      time.Duration `default:"1s" placeholder:"TIME" help:"How long a device has to acknowledge a message."`
-	LimitHandshakes Rate          `default:"50/s:500" placeholder:"RATE" help:"New connections per client address, as RATE/s:BURST, or off."`
-	Demo            bool          `help:"Demo mode: anybody can log in with any name (POST /demo/login). On by itself when nothing is configured: no key, database or listening address."`
-	DemoPublic      bool          `help:"Let demo mode listen on other addresses than loopback."`
+	ServerKey          string        `placeholder:"KEY" help:"What your own server shows to use /admin. Without it there is no /admin."`
+	AllowedOrigins     []string      `placeholder:"ORIGIN,..." help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
+	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
+	TrustedProxies     []string      `placeholder:"NETWORK,..." help:"Proxies whose X-Forwarded-* headers are believed, as addresses or networks (10.0.0.0/8)."`
+	AckTimeout         time.Duration `default:"1s" placeholder:"TIME" help:"How long a device has to acknowledge a message."`
+	LimitEvents        Rate          `default:"100/s:500" placeholder:"RATE" help:"Events per socket, and HTTP requests per user, as RATE/s:BURST (or /m, /h), or off."`
+	LimitSends         Rate          `default:"50/s:300" placeholder:"RATE" help:"Messages per user."`
+	LimitConversations Rate          `default:"200/h:200" placeholder:"RATE" help:"Conversations that a user makes."`
+	LimitHandshakes    Rate          `default:"50/s:500" placeholder:"RATE" help:"New connections per client address, as RATE/s:BURST, or off."`
+	LimitConnections   Count         `default:"20" placeholder:"N" help:"Connections per user on this node, or off."`
+	Demo               bool          `help:"Demo mode: anybody can log in with any name (POST /demo/login). On by itself when nothing is configured: no key, database or listening address."`
+	DemoPublic         bool          `help:"Let demo mode listen on other addresses than loopback."`
 	Logging
 
 	set map[string]bool // names of the flags that were given, as flag or variable
@@ -108,7 +113,7 @@ func (c *Config) resolve() error {
 	var errs []error
 	for _, s := range []struct{ name, value string }{
 		{"jwt-secret", c.JWTSecret}, {"jwt-public-key", c.JWTPublicKey}, {"jwks-url", c.JWKSURL},
-		{"database-url", c.DatabaseURL},
+		{"database-url", c.DatabaseURL}, {"server-key", c.ServerKey},
 	} {
 		// A setting that went missing on its way here must not turn into a default.
 		if c.given(s.name) && strings.TrimSpace(s.value) == "" {

@@ -145,7 +145,7 @@ func TestRates(t *testing.T) {
 			t.Errorf("%s: %+v %v", text, r, err)
 		}
 	}
-	for _, text := range []string{"", "50", "50/s", "0/s:1", "-1/s:5", "NaN/s:5", "Inf/s:5", "5/s:0", "5/m:1", "x/s:1", "OFF"} {
+	for _, text := range []string{"", "50", "50/s", "0/s:1", "-1/s:5", "NaN/s:5", "Inf/s:5", "5/s:0", "5/d:1", "x/s:1", "OFF"} {
 		var r Rate
 		if r.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q is accepted: %v", text, r)

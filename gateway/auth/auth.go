@@ -32,6 +32,8 @@ type Users interface {
 // Options of an Authenticator. The zero value is ready.
 type Options struct {
 	Clock chat.Clock // nil: the machine's
+	// Revocations says whose tokens are refused; nil: nobody's.
+	Revocations *chat.Revocations
 }
 
 // Authenticator decides who a token speaks for. It is safe for concurrent use.
@@ -41,6 +43,8 @@ type Authenticator struct {
 	clock  chat.Clock
 	parser *jwt.Parser
 	cache  *lru.Cache[userKey, cachedUser]
+
+	revocations *chat.Revocations
 }
 
 // userKey is what a token says of its user: another name is another entry, so
@@ -51,8 +55,8 @@ type userKey struct {
 }
 
 type cachedUser struct {
-	user  chat.User
-	until time.Time
+	user chat.User
+	at   time.Time // when it was looked up
 }
 
 // New makes an Authenticator. The keys must not change any more.
@@ -65,10 +69,11 @@ func New(keys *Keys, users Users, opts Options) *Authenticator {
 		panic(err) // only a size below 1 fails
 	}
 	return &Authenticator{
-		keys:  keys,
-		users: users,
-		clock: opts.Clock,
-		cache: cache,
+		keys:        keys,
+		users:       users,
+		clock:       opts.Clock,
+		revocations: opts.Revocations,
+		cache:       cache,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods(keys.algorithms()),
 			jwt.WithExpirationRequired(),
@@ -89,6 +94,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Ac
 	if err != nil {
 		return chat.Actor{}, err
 	}
+	if id, ok := chat.UserRef(claims.Subject).ID(); ok && id == chat.SystemUserID {
+		return chat.Actor{}, chat.Errorf(chat.CodeUnauthenticated, "")
+	}
 	user, err := a.user(ctx, userKey{ref: chat.UserRef(claims.Subject), name: string(claims.Name)})
 	if err != nil {
 		return chat.Actor{}, err
@@ -97,7 +105,16 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Ac
 	if a.clock.Now().After(expires) {
 		expires = expires.Add(Leeway)
 	}
-	return chat.Actor{User: user, ExpiresAt: expires}, nil
+	who := chat.Actor{User: user, ExpiresAt: expires}
+	if claims.IssuedAt != nil {
+		who.IssuedAt = claims.IssuedAt.Time
+	}
+	if a.revocations != nil {
+		if err := a.revocations.Check(who); err != nil {
+			return chat.Actor{}, err
+		}
+	}
+	return who, nil
 }
 
 func (a *Authenticator) verify(ctx context.Context, token string) (*claims, error) {
@@ -120,16 +137,22 @@ func (a *Authenticator) verify(ctx context.Context, token string) (*claims, erro
 	return c, nil
 }
 
+// staleSince says whether the user was revoked, and maybe erased, after it was
+// looked up.
+func (a *Authenticator) staleSince(hit cachedUser) bool {
+	return a.revocations != nil && !a.revocations.Of(hit.user.ID).At.Before(hit.at)
+}
+
 // user is the store's user of the key, from the cache while that is fresh.
 func (a *Authenticator) user(ctx context.Context, key userKey) (chat.User, error) {
 	now := a.clock.Now()
-	if hit, ok := a.cache.Get(key); ok && now.Before(hit.until) {
+	if hit, ok := a.cache.Get(key); ok && now.Before(hit.at.Add(userCacheTTL)) && !a.staleSince(hit) {
 		return hit.user, nil
 	}
 	user, err := a.users.EnsureUser(ctx, key.ref, key.name)
 	if err != nil {
 		return chat.User{}, err
 	}
-	a.cache.Add(key, cachedUser{user: user, until: now.Add(userCacheTTL)})
+	a.cache.Add(key, cachedUser{user: user, at: now})
 	return user, nil
 }

@@ -16,6 +16,7 @@ type claims struct {
 	Name      displayName      `json:"name"`
 	ExpiresAt *jwt.NumericDate `json:"exp"`
 	NotBefore *jwt.NumericDate `json:"nbf"`
+	IssuedAt  *jwt.NumericDate `json:"iat"`
 }
 
 // Validate is called by the parser beside its own checks. Its error is one of the

@@ -2,87 +2,97 @@ package httpapi
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
-	"sync/atomic"
-	"time"
 
 	"github.com/labstack/echo/v4"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"xabar/chat"
+	"xabar/gateway/httpapi/api"
 )
 
-// readyTimeout bounds all checks of one readiness probe.
-const readyTimeout = 2 * time.Second
-
-// Check is one thing that a node needs. Required: without it the node is not
-// ready; else it is only degraded.
-type Check struct {
-	Name     string // what /readyz says when it fails
-	Required bool
-	Probe    func(ctx context.Context) error
-}
-
-// Health knows whether this node can serve. Make it with NewHealth.
-type Health struct {
-	checks   []Check
-	draining atomic.Bool
-	log      *slog.Logger
-}
-
-// NewHealth makes a Health of the checks.
-func NewHealth(log *slog.Logger, checks ...Check) *Health { return &Health{checks: checks, log: log} }
-
-// Drain makes the node not ready for good.
-func (h *Health) Drain() { h.draining.Store(true) }
-
-// readiness is the answer of /readyz.
-type readiness struct {
-	Status  string   `json:"status"` // "ok", "degraded", "draining" or "unavailable"
-	Reasons []string `json:"reasons"`
-}
-
-// ready probes everything at the same time.
-func (h *Health) ready(ctx context.Context) (int, readiness) {
-	if h.draining.Load() {
-		return http.StatusServiceUnavailable, readiness{"draining", []string{"draining"}}
+// CreateUser implements api.ServerInterface.
+func (s *server) CreateUser(c echo.Context) error {
+	req, err := decode[api.CreateUser](c)
+	if err != nil {
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	results := make([]chan error, len(h.checks))
-	for i, check := range h.checks {
-		results[i] = make(chan error, 1)
-		go func() { results[i] <- check.Probe(ctx) }() // ends with ctx, the result is kept
+	user, err := s.service.CreateUser(c.Request().Context(), req.User, chat.UserChange{Name: req.Name, AvatarURL: req.AvatarURL})
+	if err != nil {
+		return err
 	}
-	answer, status := readiness{"ok", []string{}}, http.StatusOK
-	for i, check := range h.checks {
-		err := <-results[i]
-		if err == nil {
-			continue
-		}
-		h.log.Warn("not healthy", "check", check.Name, "error", err)
-		answer.Reasons = append(answer.Reasons, check.Name)
-		if check.Required {
-			status, answer.Status = http.StatusServiceUnavailable, "unavailable"
-		} else if status == http.StatusOK {
-			answer.Status = "degraded"
-		}
-	}
-	return status, answer
+	return c.JSON(http.StatusCreated, wireUser(user))
 }
 
-// NewAdmin makes the handler of the admin address: /healthz says that the process
-// lives, /readyz whether it can serve, /metrics everything that was
-// registered.
-func NewAdmin(health *Health, metrics prometheus.Gatherer, log *slog.Logger) http.Handler {
-	e := newEcho(log)
-	e.GET("/healthz", func(c echo.Context) error {
-		return c.JSON(http.StatusOK, map[string]string{"status": "ok"})
+// GetUser implements api.ServerInterface.
+func (s *server) GetUser(c echo.Context, user api.UserID) error {
+	found, err := s.service.User(c.Request().Context(), chat.UserRef(user), "userId")
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, wireUser(found))
+}
+
+// UpdateUser implements api.ServerInterface.
+func (s *server) UpdateUser(c echo.Context, user api.UserID) error {
+	req, err := decode[api.UpdateUser](c)
+	if err != nil {
+		return err
+	}
+	changed, err := s.service.UpdateUser(c.Request().Context(), chat.UserRef(user), chat.UserChange{Name: req.Name, AvatarURL: req.AvatarURL})
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, wireUser(changed))
+}
+
+// EraseUser implements api.ServerInterface.
+func (s *server) EraseUser(c echo.Context, user api.UserID) error {
+	return aboutUser(c, user, s.service.Erase)
+}
+
+// DisconnectUser implements api.ServerInterface.
+func (s *server) DisconnectUser(c echo.Context, user api.UserID) error {
+	return aboutUser(c, user, s.service.Disconnect)
+}
+
+// RevokeUser implements api.ServerInterface.
+func (s *server) RevokeUser(c echo.Context, user api.UserID) error {
+	return aboutUser(c, user, s.service.Revoke)
+}
+
+// aboutUser does something about a user that has no answer.
+func aboutUser(c echo.Context, user api.UserID, do func(context.Context, chat.UserRef) error) error {
+	if err := do(c.Request().Context(), chat.UserRef(user)); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// ListSessions implements api.ServerInterface.
+func (s *server) ListSessions(c echo.Context, user api.UserID) error {
+	ctx := c.Request().Context()
+	found, err := s.service.User(ctx, chat.UserRef(user), "userId")
+	if err != nil {
+		return err
+	}
+	sessions, err := s.sessions.Sessions(ctx, found.ID)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, api.Sessions{Sessions: each(sessions, wireSession)})
+}
+
+// SendSystemMessage implements api.ServerInterface.
+func (s *server) SendSystemMessage(c echo.Context) error {
+	req, err := decode[api.SystemMessage](c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	sent, err := await(ctx, func(done func(chat.Sent, error)) {
+		s.service.SendAsSystem(ctx, chat.SendRequest{
+			ConversationID: req.ConversationID, ToUser: req.UserID, ClientMsgID: req.ClientMsgID, Text: req.Text,
+		}, done)
 	})
-	e.GET("/readyz", func(c echo.Context) error {
-		status, answer := health.ready(c.Request().Context())
-		return c.JSON(status, answer)
-	})
-	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
-	return e
+	return answerSent(c, sent, err)
 }

@@ -2,16 +2,13 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"xabar/chat"
+	"xabar/gateway/httpapi/api"
 )
 
 // demoTokenTTL is how long a demo login lasts.
@@ -28,53 +25,26 @@ type Demo struct {
 	}
 }
 
-type demoLogin struct {
-	Token string    `json:"token"`
-	User  chat.User `json:"user"`
-}
-
-func (d *Demo) login(c echo.Context) error {
-	// A form of a foreign page could post without asking first, but not as JSON.
-	kind, _, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
-	if err != nil || kind != echo.MIMEApplicationJSON {
-		return chat.Errorf(chat.CodeInvalidArgument, "the content type must be application/json")
+// DemoLogin implements api.ServerInterface.
+func (s *server) DemoLogin(c echo.Context) error {
+	if s.demo == nil {
+		return switchedOff("demo mode")
 	}
-	var body struct {
-		Name *string `json:"name"`
-	}
-	if err := decode(c.Request().Body, &body); err != nil {
-		return err
-	}
-	if body.Name == nil {
-		return chat.InvalidArgument("name", "name is required")
-	}
-	name, err := chat.CheckLabel("name", *body.Name, chat.MaxNameLength)
+	req, err := decode[api.DemoLogin](c)
 	if err != nil {
 		return err
 	}
-	user, err := d.Users.AddDemoUser(c.Request().Context(), name)
+	name, err := chat.CheckLabel("name", req.Name, chat.MaxNameLength)
 	if err != nil {
 		return err
 	}
-	token, _, err := d.Minter.Mint(chat.UserRef(user.ID.String()), user.Name, demoTokenTTL)
+	user, err := s.demo.Users.AddDemoUser(c.Request().Context(), name)
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
-	return c.JSON(http.StatusOK, demoLogin{Token: token, User: user})
-}
-
-// decode reads one JSON value. Errors: invalid_argument with the field; the
-// body limit's own.
-func decode(body io.Reader, into any) error {
-	err := json.NewDecoder(body).Decode(into)
-	var tooLarge *echo.HTTPError
-	if err == nil || errors.As(err, &tooLarge) {
+	token, _, err := s.demo.Minter.Mint(chat.UserRef(user.ID.String()), user.Name, demoTokenTTL)
+	if err != nil {
 		return err
 	}
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) {
-		return chat.InvalidArgument(wrongType.Field, "%s has the wrong type", wrongType.Field)
-	}
-	return chat.Errorf(chat.CodeInvalidArgument, "the body is not JSON")
+	return c.JSON(http.StatusOK, api.DemoSession{Token: token, User: wireUser(user)})
 }

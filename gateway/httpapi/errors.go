@@ -3,57 +3,109 @@ package httpapi
 import (
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"xabar/chat"
+	"xabar/gateway/httpapi/api"
 )
 
-// errorBody is the wire form of an error.
-type errorBody struct {
-	Error errorFields `json:"error"`
+// statusError is an error whose status is not the one of its code in chat's table.
+type statusError struct {
+	status int
+	known  *chat.Error
 }
 
-type errorFields struct {
-	Code         chat.Code `json:"code"`
-	Message      string    `json:"message"`
-	Retryable    bool      `json:"retryable"`
-	RetryAfterMs int64     `json:"retry_after_ms,omitempty"`
-	Field        string    `json:"field,omitempty"`
+func (e statusError) Error() string { return e.known.Error() }
+func (e statusError) Unwrap() error { return e.known }
+
+func tooLarge(limit int64) error {
+	return statusError{http.StatusRequestEntityTooLarge,
+		chat.Errorf(chat.CodeInvalidArgument, "the body is larger than %d bytes", limit)}
 }
 
 // handleErrors writes what a handler failed with. The cause stays in the log.
 func handleErrors(log *slog.Logger) echo.HTTPErrorHandler {
 	return func(err error, c echo.Context) {
+		known, status := asError(err)
+		if status >= http.StatusInternalServerError {
+			log.Error("http request", "method", c.Request().Method, "path", c.Path(),
+				"request_id", requestID(c), "error", err)
+		}
 		if c.Response().Committed {
 			return
 		}
-		known, status := asError(err)
-		if status >= http.StatusInternalServerError {
-			log.Error("http request", "method", c.Request().Method, "path", c.Path(), "error", err)
+		h := c.Response().Header()
+		switch {
+		case status == http.StatusUnauthorized:
+			h.Set(echo.HeaderWWWAuthenticate, "Bearer")
+		case known.RetryAfter > 0:
+			h.Set(echo.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
 		}
-		body := errorBody{errorFields{
-			Code: known.Code, Message: known.Message, Retryable: known.Code.Retryable(),
-			RetryAfterMs: known.RetryAfter.Milliseconds(), Field: known.Field,
-		}}
-		if err := c.JSON(status, body); err != nil {
+		if err := c.JSON(status, errorBody(known)); err != nil {
 			log.Debug("write an error to a client", "error", err)
 		}
 	}
 }
 
+func errorBody(e *chat.Error) (body api.Error) {
+	body.Error.Code = api.ErrorCode(e.Code)
+	body.Error.Message = snakeWords(e.Message)
+	body.Error.Retryable = e.Code.Retryable()
+	if e.Field != "" {
+		field := snakeWords(e.Field)
+		body.Error.Field = &field
+	}
+	if ms := e.RetryAfter.Milliseconds(); ms > 0 {
+		body.Error.RetryAfterMs = &ms
+	}
+	return body
+}
+
+// camelWord is a field name as the chat package, which speaks Socket.IO's names,
+// has it in errors.
+var camelWord = regexp.MustCompile(`\b[a-z]+(?:[A-Z][a-z]+)+\b`)
+
+// snakeWords spells them as this door does.
+func snakeWords(s string) string {
+	return camelWord.ReplaceAllStringFunc(s, func(word string) string {
+		var b strings.Builder
+		for _, r := range word {
+			if r >= 'A' && r <= 'Z' {
+				b.WriteByte('_')
+				r += 'a' - 'A'
+			}
+			b.WriteRune(r)
+		}
+		return b.String()
+	})
+}
+
 // asError is the chat error and the status for whatever a handler or the router
 // failed with.
 func asError(err error) (*chat.Error, int) {
-	var http4xx *echo.HTTPError
-	if errors.As(err, &http4xx) && http4xx.Code < http.StatusInternalServerError {
+	var special statusError
+	if errors.As(err, &special) {
+		return special.known, special.status
+	}
+	var known *chat.Error
+	var fromEcho *echo.HTTPError
+	if !errors.As(err, &known) && errors.As(err, &fromEcho) && fromEcho.Code < http.StatusInternalServerError {
 		code := chat.CodeInvalidArgument
-		if http4xx.Code == http.StatusNotFound || http4xx.Code == http.StatusMethodNotAllowed {
+		if fromEcho.Code == http.StatusNotFound || fromEcho.Code == http.StatusMethodNotAllowed {
 			code = chat.CodeNotFound
 		}
-		return chat.Errorf(code, ""), http4xx.Code
+		return chat.Errorf(code, ""), fromEcho.Code
 	}
-	known := chat.AsError(err)
+	known = chat.AsError(err)
+	if known.Code == chat.CodeOverloaded && known.RetryAfter == 0 {
+		known.RetryAfter = time.Second
+	}
 	return known, known.Code.HTTPStatus()
 }

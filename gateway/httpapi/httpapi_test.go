@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"xabar/chat"
+	"xabar/gateway/engineio"
 	"xabar/gateway/httpapi"
 )
 
@@ -36,8 +37,19 @@ func (minter) Mint(sub chat.UserRef, name string, ttl time.Duration) (string, ti
 	return "token of " + name, time.Now().Add(ttl), nil
 }
 
-func public(d *httpapi.Demo, origins ...string) http.Handler {
-	return httpapi.NewPublic(httpapi.Public{Demo: d, Origins: origins, Logger: quiet})
+func public(t *testing.T, d *httpapi.Demo, origins ...string) http.Handler {
+	return httpapi.NewPublic(httpapi.Public{Demo: d, Door: door(t, origins...), Logger: quiet})
+}
+
+// door is the Engine.IO server's policy.
+func door(t *testing.T, origins ...string) httpapi.Door {
+	server := engineio.NewServer(engineio.Options{Origins: origins, Logger: quiet}, nil)
+	t.Cleanup(func() {
+		if err := server.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return server
 }
 
 func serve(h http.Handler, method, path, body string, header ...string) (int, string, http.Header) {
@@ -52,7 +64,7 @@ func serve(h http.Handler, method, path, body string, header ...string) (int, st
 }
 
 func TestDemoLogin(t *testing.T) {
-	h := public(&httpapi.Demo{Users: demoUsers{}, Minter: minter{}})
+	h := public(t, &httpapi.Demo{Users: demoUsers{}, Minter: minter{}})
 	status, body, header := serve(h, "POST", "/demo/login", `{"name": " Ada "}`, "Content-Type", "application/json; charset=utf-8")
 	var answer struct {
 		Token string    `json:"token"`
@@ -70,9 +82,9 @@ func TestDemoLogin(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	h := public(&httpapi.Demo{Users: demoUsers{}, Minter: minter{}})
-	down := public(&httpapi.Demo{Users: demoUsers{err: chat.Wrap(chat.CodeUnavailable, errors.New("secret of the database"))}, Minter: minter{}})
-	broken := public(&httpapi.Demo{Users: demoUsers{err: errors.New("secret of the database")}, Minter: minter{}})
+	h := public(t, &httpapi.Demo{Users: demoUsers{}, Minter: minter{}})
+	down := public(t, &httpapi.Demo{Users: demoUsers{err: chat.Wrap(chat.CodeUnavailable, errors.New("secret of the database"))}, Minter: minter{}})
+	broken := public(t, &httpapi.Demo{Users: demoUsers{err: errors.New("secret of the database")}, Minter: minter{}})
 	const jsonType = "application/json"
 	for name, tc := range map[string]struct {
 		handler           http.Handler
@@ -87,11 +99,11 @@ func TestErrors(t *testing.T) {
 		"a name of 2 lines":  {h, "POST", "/demo/login", jsonType, `{"name": "a\nb"}`, 400, "invalid_argument", "name"},
 		"a number":           {h, "POST", "/demo/login", jsonType, `{"name": 1}`, 400, "invalid_argument", "name"},
 		"not JSON":           {h, "POST", "/demo/login", jsonType, `name=ada`, 400, "invalid_argument", ""},
-		"a form":             {h, "POST", "/demo/login", "text/plain", `{"name": "ada"}`, 400, "invalid_argument", ""},
+		"a form":             {h, "POST", "/demo/login", "text/plain", `{"name": "ada"}`, 415, "invalid_argument", ""},
 		"too much":           {h, "POST", "/demo/login", jsonType, `{"name": "` + strings.Repeat("a", 300<<10), 413, "invalid_argument", ""},
 		"no such route":      {h, "GET", "/nowhere", "", "", 404, "not_found", ""},
 		"no such method":     {h, "GET", "/demo/login", "", "", 405, "not_found", ""},
-		"demo is off":        {public(nil), "POST", "/demo/login", jsonType, `{"name": "ada"}`, 404, "not_found", ""},
+		"demo is off":        {public(t, nil), "POST", "/demo/login", jsonType, `{"name": "ada"}`, 404, "not_found", ""},
 		"the store is down":  {down, "POST", "/demo/login", jsonType, `{"name": "ada"}`, 503, "unavailable", ""},
 		"something is wrong": {broken, "POST", "/demo/login", jsonType, `{"name": "ada"}`, 500, "internal", ""},
 	} {
@@ -114,7 +126,7 @@ func TestErrors(t *testing.T) {
 }
 
 func TestOrigins(t *testing.T) {
-	h := public(&httpapi.Demo{Users: demoUsers{}, Minter: minter{}}, "https://example.org")
+	h := public(t, &httpapi.Demo{Users: demoUsers{}, Minter: minter{}}, "https://example.org")
 	preflight := func(h http.Handler, origin string) string {
 		_, _, header := serve(h, "OPTIONS", "/demo/login", "", "Origin", origin,
 			"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type")
@@ -126,13 +138,13 @@ func TestOrigins(t *testing.T) {
 	if got := preflight(h, "https://example.com"); got != "" {
 		t.Errorf("a foreign origin gets %q", got)
 	}
-	if got := preflight(public(nil), "https://example.org"); got != "" {
+	if got := preflight(public(t, nil), "https://example.org"); got != "" {
 		t.Errorf("without a list an origin gets %q", got)
 	}
 }
 
 func TestIndexSaysWhatThisIs(t *testing.T) {
-	status, body, header := serve(public(nil), "GET", "/", "")
+	status, body, header := serve(public(t, nil), "GET", "/", "")
 	if status != http.StatusOK || !strings.Contains(body, "Xabar chat gateway") {
 		t.Fatalf("%d %s", status, body)
 	}

@@ -1,62 +1,100 @@
 package httpapi
 
 import (
+	"context"
 	_ "embed"
 	"log/slog"
 	"net/http"
+	"net/netip"
 
 	"github.com/labstack/echo/v4"
-	"github.com/labstack/echo/v4/middleware"
+
+	"xabar/chat"
+	"xabar/gateway/httpapi/api"
+	"xabar/internal/ratelimit"
 )
 
-// maxBody bounds a request's body. A text of 2,000 characters is 24 kB at most,
-// however it is escaped.
-const maxBody = "256K"
+// Bounds of the buckets that are remembered; beyond them the emptiest are forgotten
+// first.
+const (
+	maxLimitedUsers     = 1 << 16
+	maxLimitedAddresses = 1 << 16
+)
 
 //go:embed index.html
 var index []byte
 
+// Door knows who may come from where, for everything on the public address. The
+// Engine.IO server is one.
+type Door interface {
+	// AdmitOrigin says whether a page of the request's Origin may call, and writes
+	// CORS headers into h if so.
+	AdmitOrigin(h http.Header, r *http.Request) bool
+	// ClientAddress is the IP address that the request came from.
+	ClientAddress(r *http.Request) string
+}
+
 // Public is what the public routes are made of.
 type Public struct {
-	// Origins that browsers may call from besides the server's own:
-	// "https://example.org", "https://*.example.org", or "*".
-	Origins []string
-	// Demo turns on POST /demo/login; nil leaves the route out.
-	Demo   *Demo
-	Logger *slog.Logger
+	Service      *chat.Service                                               // required
+	Authenticate func(ctx context.Context, token string) (chat.Actor, error) // required
+	Door         Door                                                        // required
+	Sessions     chat.Sessions                                               // required
+	Logger       *slog.Logger                                                // required
+	// ServerKey is what /admin takes; "" switches it off.
+	ServerKey string
+	// Demo turns on POST /demo/login; nil leaves it off.
+	Demo *Demo
+	// Push and Telegram are the channels that users can switch on for themselves; nil:
+	// not on this server.
+	Push     PushSubscriptions
+	Telegram TelegramLinks
+	// Requests limits each user's requests, Strangers those of an address that come
+	// without a good token: failed ones, and demo logins.
+	Requests, Strangers ratelimit.Rate
 }
+
+// server implements the generated api.ServerInterface.
+type server struct {
+	service   *chat.Service
+	auth      func(ctx context.Context, token string) (chat.Actor, error)
+	door      Door
+	sessions  chat.Sessions
+	serverKey string
+	demo      *Demo
+	push      PushSubscriptions
+	telegram  TelegramLinks
+	requests  *ratelimit.Buckets[chat.ID]
+	strangers *ratelimit.Buckets[netip.Prefix]
+	bodies    budget
+	reference []byte
+}
+
+var _ api.ServerInterface = (*server)(nil)
 
 // NewPublic makes the handler of the public address but for Socket.IO.
 func NewPublic(p Public) http.Handler {
-	e := newEcho(p.Logger)
-	e.Use(middleware.BodyLimit(maxBody))
-	if len(p.Origins) > 0 {
-		e.Use(middleware.CORSWithConfig(middleware.CORSConfig{
-			AllowOrigins: p.Origins,
-			AllowHeaders: []string{echo.HeaderContentType, echo.HeaderAuthorization},
-		}))
+	s := &server{
+		service: p.Service, auth: p.Authenticate, door: p.Door, sessions: p.Sessions,
+		serverKey: p.ServerKey, demo: p.Demo, push: p.Push, telegram: p.Telegram,
+		requests:  ratelimit.New[chat.ID](p.Requests, maxLimitedUsers),
+		strangers: ratelimit.New[netip.Prefix](p.Strangers, maxLimitedAddresses),
+		bodies:    budget{left: largeBodies},
+		reference: renderReference(loadDocument().spec),
 	}
+	e := newEcho(p.Logger)
+	e.Use(s.admitOrigin)
 	e.GET("/", func(c echo.Context) error {
-		h := c.Response().Header()
-		h.Set(echo.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'")
-		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		c.Response().Header().Set(echo.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'")
 		return c.HTMLBlob(http.StatusOK, index)
 	})
-	if p.Demo != nil {
-		e.POST("/demo/login", p.Demo.login)
+	chains := map[string][]echo.MiddlewareFunc{}
+	for id, op := range loadDocument().operations {
+		chains[id] = []echo.MiddlewareFunc{
+			func(next echo.HandlerFunc) echo.HandlerFunc { return s.authenticate(op, next) },
+			func(next echo.HandlerFunc) echo.HandlerFunc { return s.validate(op, next) },
+		}
 	}
-	return e
-}
-
-func newEcho(log *slog.Logger) *echo.Echo {
-	e := echo.New()
-	e.HideBanner, e.HidePort = true, true
-	e.HTTPErrorHandler = handleErrors(log)
-	e.Use(middleware.RecoverWithConfig(middleware.RecoverConfig{
-		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
-			log.Error("panic in a handler", "path", c.Path(), "error", err, "stack", string(stack))
-			return err
-		},
-	}))
+	api.RegisterHandlersWithOptions(e, s, api.RegisterHandlersOptions{OperationMiddlewares: chains})
 	return e
 }
