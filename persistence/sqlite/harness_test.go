@@ -91,7 +91,8 @@ func statements(raw *sql.DB, clock chat.Clock) storetest.Statements {
 		return err
 	}
 	count := func(query string, args ...any) (n int, err error) {
-		return n, raw.QueryRow(query, args...).Scan(&n)
+		err = raw.QueryRow(query, args...).Scan(&n)
+		return n, err
 	}
 	return storetest.Statements{
 		Mute: func(c, user chat.ID, until time.Time) error {

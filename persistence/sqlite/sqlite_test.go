@@ -107,6 +107,7 @@ func TestPlans(t *testing.T) {
 		"news": newsQuery, "changes": changesQuery, "sync": afterQuery,
 		"list": listQuery, "unread": unreadQuery, "session": sessionQuery, "conversation": conversationQuery,
 		"members": membersQuery, "receipts": receiptsQuery, "contacts": contactsQuery, "acquainted": acquaintedQuery,
+		"prune": pruneQuery, "pruneScan": pruneScanQuery,
 		"blocks": blocksQuery, "blockedAmong": blockedAmongQuery, "messagesOf": messagesOfQuery, "olderOf": olderOfQuery,
 		"settings": settingsQuery, "user": userByID, "external": userByExternal,
 	}
