@@ -57,7 +57,8 @@ func (s *Store) execCloses(ctx context.Context, _ int, batch []*closeItem) {
 }
 
 // claimSQL leases what is due, passing over what another node is leasing now. A
-// lease that ends later than any can is one of before the clock was stepped back.
+// lease that ends later than any can is one of before the clock was stepped back. An
+// event whose message has been erased since goes.
 const claimSQL = `
 WITH old AS MATERIALIZED (
   SELECT o.conversation_id, o.seq FROM outbox o
@@ -71,11 +72,19 @@ WITH old AS MATERIALIZED (
   FOR UPDATE SKIP LOCKED
 ), due AS (
   SELECT * FROM old UNION ALL SELECT * FROM ahead LIMIT $2
+), kept AS MATERIALIZED (
+  SELECT due.*, (SELECT 1 FROM messages x WHERE x.conversation_id = due.conversation_id AND x.seq = due.seq LIMIT 1) IS NOT NULL AS exists
+  FROM due
 ), leased AS (
   UPDATE outbox o SET leased_until = coalesce($1::timestamptz, statement_timestamp()) + $3::float8 * interval '1 second'
-  FROM due
-  WHERE (o.conversation_id, o.seq) >= (due.conversation_id, due.seq) AND (o.conversation_id, o.seq) <= (due.conversation_id, due.seq)
+  FROM kept
+  WHERE (o.conversation_id, o.seq) >= (kept.conversation_id, kept.seq) AND (o.conversation_id, o.seq) <= (kept.conversation_id, kept.seq)
+    AND kept.exists
   RETURNING o.conversation_id, o.seq
+), orphans AS (
+  DELETE FROM outbox o USING kept
+  WHERE (o.conversation_id, o.seq) >= (kept.conversation_id, kept.seq) AND (o.conversation_id, o.seq) <= (kept.conversation_id, kept.seq)
+    AND NOT kept.exists
 )
 SELECT c.kind, c.user_low, c.user_high, c.member_count, ` + messageColumns + `
 FROM leased l

@@ -127,7 +127,7 @@ func fillSQL(conversations, messages int) string {
 	}
 	each := messages / conversations
 	return fmt.Sprintf(`
-TRUNCATE users, contacts, conversations, members, messages, outbox, receipts, blocks, settings;
+TRUNCATE users, contacts, conversations, members, messages, outbox, receipts, blocks, settings CASCADE;
 INSERT INTO users (id, name, created_at) SELECT %[1]s, 'user ' || n, now() FROM generate_series(0, %[5]d) n;
 INSERT INTO conversations (id, kind, user_low, user_high, member_count, last_seq, version, created_at, last_message_at)
 SELECT %[2]s, 'direct', %[3]s, %[1]s, 2, %[6]d, %[6]d, now() - interval '1 year', now() - %[5]d * interval '1 minute' + n * interval '1 minute'

@@ -1,0 +1,269 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"xabar/chat"
+	"xabar/internal/testkit/pgtest"
+)
+
+// TestRacedOnTwoNodes: both nodes have looked for the repeat, in vain, before either
+// stores the message.
+func TestRacedOnTwoNodes(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	nodes := []*Store{openURL(t, url, Options{}), openURL(t, url, Options{})}
+	u := users(t, nodes[0], 2)
+	c := direct(t, nodes[0], u[0], u[1])
+	db := admin(t, url)
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE`, c); err != nil {
+		t.Fatal(err)
+	}
+	results := make([]chat.SendResult, 2)
+	var wg sync.WaitGroup
+	for i, node := range nodes {
+		wg.Go(func() {
+			var err error
+			results[i], err = send(t.Context(), node, chat.SendMessage{SenderID: u[0], ConversationID: c, ClientMsgID: "X1", Text: fmt.Sprint("from node ", i)})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "both wait for the lock", func() bool { return number(t, db, `SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) OR NOT granted AND locktype = 'transactionid'`) >= 2 })
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	if results[0].Message != results[1].Message || results[0].Duplicate == results[1].Duplicate {
+		t.Errorf("two answers: %+v and %+v", results[0], results[1])
+	}
+	if n := number(t, db, `SELECT count(*) FROM messages`); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+	if n := number(t, db, `SELECT count(*) FROM outbox`); n != 1 {
+		t.Errorf("%d outbox events", n)
+	}
+	if res := mustSend(t, nodes[0], u[0], c, "next"); res.Message.Seq != 3 || res.Sender.NewRead != 3 {
+		t.Errorf("after the hole: %+v", res)
+	}
+}
+
+// TestOneBadItem: what the database refuses fails alone in its batch.
+func TestOneBadItem(t *testing.T) {
+	t.Parallel()
+	s := open(t, Options{})
+	u := users(t, s, 2)
+	c := direct(t, s, u[0], u[1])
+	texts := []string{"good", "a\x00b", "good", strings.Repeat("x", 2001), "", "\xff", "good"}
+	want := []chat.Code{"", chat.CodeInvalidText, "", chat.CodeTextTooLong, chat.CodeTextEmpty, chat.CodeInvalidText, ""}
+	batch := make([]*sendItem, len(texts))
+	for i, text := range texts {
+		batch[i] = &sendItem{Req: chat.SendMessage{SenderID: u[0], ConversationID: c, ClientMsgID: fmt.Sprint(i), Text: text}}
+	}
+	s.execSends(t.Context(), 0, batch)
+	last := int64(0)
+	for i, it := range batch {
+		wantCode(t, it.Err, want[i])
+		if it.Err == nil {
+			if it.Res.Message.Seq <= last {
+				t.Errorf("item %d has seq %d after %d", i, it.Res.Message.Seq, last)
+			}
+			last = it.Res.Message.Seq
+		}
+	}
+}
+
+// TestRepeatsInOneBatch: the batch is the same as its items one by one.
+func TestRepeatsInOneBatch(t *testing.T) {
+	t.Parallel()
+	s := open(t, Options{})
+	u := users(t, s, 3)
+	c1, c2 := direct(t, s, u[0], u[1]), direct(t, s, u[0], u[2])
+	none := int64(99)
+	item := func(c chat.ID, id string, reply *int64) *sendItem {
+		return &sendItem{Req: chat.SendMessage{SenderID: u[0], ConversationID: c, ClientMsgID: id, Text: id, ReplyToSeq: reply}}
+	}
+	batch := []*sendItem{item(c1, "a", nil), item(c1, "a", nil), item(c1, "b", &none), item(c1, "b", nil), item(c2, "a", nil), item(c1, "c", nil)}
+	s.execSends(t.Context(), 0, batch)
+	for i, want := range []struct {
+		code      chat.Code
+		seq       int64
+		duplicate bool
+	}{{"", 1, false}, {"", 1, true}, {chat.CodeInvalidArgument, 0, false}, {"", 2, false}, {chat.CodeConflict, 0, false}, {"", 3, false}} {
+		wantCode(t, batch[i].Err, want.code)
+		if got := batch[i].Res; got.Message.Seq != want.seq || got.Duplicate != want.duplicate {
+			t.Errorf("item %d: %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// crowd is people and their conversations, used from several nodes at once.
+type crowd struct {
+	t             *testing.T
+	nodes         []*Store
+	people        []chat.ID
+	conversations []chat.ID
+	members       map[chat.ID][]chat.ID
+}
+
+func newCrowd(t *testing.T, url string, nodes int) *crowd {
+	c := &crowd{t: t, members: map[chat.ID][]chat.ID{}}
+	for range nodes {
+		c.nodes = append(c.nodes, openURL(t, url, Options{ReadConns: 4}))
+	}
+	c.people = users(t, c.nodes[0], 8)
+	for i, a := range c.people {
+		for _, b := range c.people[:i] {
+			id := direct(t, c.nodes[0], a, b)
+			c.conversations, c.members[id] = append(c.conversations, id), []chat.ID{a, b}
+		}
+	}
+	for range 3 {
+		g, err := c.nodes[0].CreateGroup(t.Context(), c.people[0], "group", c.people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.conversations, c.members[g.ID] = append(c.conversations, g.ID), c.people
+	}
+	return c
+}
+
+// act does something that users and nodes do.
+func (c *crowd) act(ctx context.Context, r *rand.Rand) error {
+	node := c.nodes[r.IntN(len(c.nodes))]
+	conversation := c.conversations[r.IntN(len(c.conversations))]
+	members := c.members[conversation]
+	who := members[r.IntN(len(members))]
+	switch r.IntN(10) {
+	case 0, 1, 2, 3:
+		_, err := send(ctx, node, chat.SendMessage{SenderID: who, ConversationID: conversation, ClientMsgID: chat.NewID().String(), Text: "x"})
+		return err
+	case 4, 5, 6:
+		_, err := move(ctx, node, chat.PositionMove{Kind: chat.Delivered, UserID: who, ConversationID: conversation, UpTo: r.Int64N(200) + 1})
+		return err
+	case 7:
+		_, err := move(ctx, node, chat.PositionMove{Kind: chat.Read, UserID: who, ConversationID: conversation, UpTo: r.Int64N(200) + 1})
+		return err
+	case 8:
+		_, err := node.settleSome(ctx, who, r.IntN(4), 1+r.IntN(20))
+		return err
+	default:
+		if len(members) == 2 {
+			return node.Ping(ctx)
+		}
+		// Out of a group and in again; somebody else's sends meet not_found meanwhile.
+		if err := node.RemoveMember(ctx, c.people[0], conversation, c.people[7]); err != nil {
+			return err
+		}
+		_, err := node.AddMembers(ctx, c.people[0], conversation, []chat.ID{c.people[7]})
+		return err
+	}
+}
+
+// TestLocks: nodes that store, move, settle and change members of the same
+// conversations at once never wait for each other in a circle, and what lists say
+// from settled rows is what counting says.
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	c := newCrowd(t, url, 2)
+	var wg sync.WaitGroup
+	for worker := range 12 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(7, uint64(worker)))
+			for range 150 {
+				if err := c.act(t.Context(), r); err != nil && chat.CodeOf(err) != chat.CodeNotFound {
+					t.Errorf("worker %d: %v", worker, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	db := admin(t, url)
+	if n := number(t, db, `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`); n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+	if n := number(t, db, `SELECT count(*) FROM members WHERE settled`); n == 0 {
+		t.Error("nothing is settled at the end: the test shows little")
+	}
+	c.check(db)
+}
+
+// check compares lists and totals with what the tables say without settling.
+func (c *crowd) check(db *pgxpool.Pool) {
+	c.t.Helper()
+	for _, who := range c.people {
+		want := number(c.t, db, `SELECT coalesce(sum(c.last_seq - m.last_read_seq), 0) FROM members m JOIN conversations c ON c.id = m.conversation_id WHERE m.user_id = '`+who.String()+`'`)
+		total, err := c.nodes[0].UnreadTotal(c.t.Context(), who)
+		if err != nil || total != int64(want) {
+			c.t.Errorf("%s: unread %d (%v), counted %d", who, total, err, want)
+		}
+		var listed []chat.ID
+		for page := (chat.PageRequest{Limit: 7}); ; {
+			p, err := c.nodes[0].Conversations(c.t.Context(), who, page)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			for _, conversation := range p.Conversations {
+				listed = append(listed, conversation.ID)
+			}
+			if page.Cursor = p.NextCursor; page.Cursor == "" {
+				break
+			}
+		}
+		rows, err := db.Query(c.t.Context(), `SELECT c.id FROM members m JOIN conversations c ON c.id = m.conversation_id
+			WHERE m.user_id = $1 ORDER BY coalesce(c.last_message_at, c.created_at) DESC, c.id DESC`, who)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var id chat.ID
+		for i := 0; rows.Next(); i++ {
+			if err := rows.Scan(&id); err != nil {
+				c.t.Fatal(err)
+			}
+			if i >= len(listed) || listed[i] != id {
+				c.t.Fatalf("%s: the list differs at %d of %d", who, i, len(listed))
+			}
+		}
+		session, err := c.nodes[0].Session(c.t.Context(), who)
+		undelivered := number(c.t, db, `SELECT count(*) FROM members m JOIN conversations c ON c.id = m.conversation_id
+			WHERE m.user_id = '`+who.String()+`' AND m.last_delivered_seq < c.last_seq`)
+		if err != nil || len(session.Undelivered) != undelivered || session.UnreadTotal != int64(want) || len(session.Groups) != 3 {
+			c.t.Errorf("session %+v, %v; %d undelivered", session, err, undelivered)
+		}
+	}
+	if n := number(c.t, db, `SELECT count(*) FROM members m JOIN conversations c ON c.id = m.conversation_id WHERE m.settled AND c.loose_from <> 0`); n != 0 {
+		c.t.Errorf("%d settled rows that no message would make loose", n)
+	}
+}
+
+func admin(tb testing.TB, url string) *pgxpool.Pool {
+	tb.Helper()
+	db, err := pgxpool.New(tb.Context(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(db.Close)
+	return db
+}
+
+func number(tb testing.TB, db *pgxpool.Pool, query string) (n int) {
+	tb.Helper()
+	if err := db.QueryRow(tb.Context(), query).Scan(&n); err != nil {
+		tb.Fatal(err)
+	}
+	return n
+}
