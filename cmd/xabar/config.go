@@ -58,9 +58,9 @@ type Config struct {
 	Storage
 	KeySettings
 	ServerKey          string        `placeholder:"KEY" help:"What your own server shows to use /admin. Without it there is no /admin."`
-	AllowedOrigins     []string      `placeholder:"ORIGIN,..." help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
+	AllowedOrigins     []string      `placeholder:"ORIGIN" help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
 	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
-	TrustedProxies     []string      `placeholder:"NETWORK,..." help:"Proxies whose X-Forwarded-* headers are believed, as addresses or networks (10.0.0.0/8)."`
+	TrustedProxies     []string      `placeholder:"NETWORK" help:"Proxies whose X-Forwarded-* headers are believed, as addresses or networks (10.0.0.0/8)."`
 	AckTimeout         time.Duration `default:"1s" placeholder:"TIME" help:"How long a device has to acknowledge a message."`
 	LimitEvents        Rate          `default:"100/s:500" placeholder:"RATE" help:"Events per socket, and HTTP requests per user, as RATE/s:BURST (or /m, /h), or off."`
 	LimitSends         Rate          `default:"50/s:300" placeholder:"RATE" help:"Messages per user."`

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -76,6 +77,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ValueFormatter(helpText),
 	)
 	if err != nil {
 		fmt.Fprintln(std.err, "xabar:", err)
@@ -92,6 +94,21 @@ func run(ctx context.Context, args []string, std streams) int {
 	k.BindTo(ctx, (*context.Context)(nil))
 	k.Bind(std)
 	return exitCode(k.Run(), std.err)
+}
+
+// helpText is a flag's help with its default and variable.
+func helpText(value *kong.Value) string {
+	var more []string
+	if value.HasDefault && value.Flag != nil {
+		more = append(more, "default "+value.Default)
+	}
+	for _, env := range value.Tag.Envs {
+		more = append(more, "$"+env)
+	}
+	if len(more) == 0 {
+		return value.Help
+	}
+	return value.Help + " (" + strings.Join(more, ", ") + ")"
 }
 
 // usageError is a configuration that cannot work.
