@@ -39,11 +39,16 @@ func (c *closes) run(flush func()) {
 	timer := time.NewTimer(closeDelay)
 	defer timer.Stop()
 	timer.Stop()
+	armed := false
 	for {
 		select {
 		case <-c.wake:
-			timer.Reset(closeDelay)
+			if !armed { // later ones don't put the first one off
+				timer.Reset(closeDelay)
+			}
+			armed = true
 		case <-timer.C:
+			armed = false
 			flush()
 		case <-c.stop:
 			flush()
@@ -57,18 +62,18 @@ func (c *closes) close() {
 	<-c.done
 }
 
-// add keeps the key; past the bound it is dropped, and the event is fanned out
-// again by whoever claims it.
+// add keeps the keys; past the bound they are dropped, and the events are fanned
+// out again by whoever claims them.
 func (c *closes) add(keys ...chat.OutboxKey) {
+	if len(keys) == 0 {
+		return
+	}
 	c.mu.Lock()
-	first := len(c.keys) == 0
 	c.keys = append(c.keys, keys[:min(len(keys), closesBound-len(c.keys))]...)
 	c.mu.Unlock()
-	if first && len(keys) > 0 {
-		select {
-		case c.wake <- struct{}{}:
-		default:
-		}
+	select {
+	case c.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -95,10 +100,13 @@ func (c *closes) waiting() int {
 	return len(c.keys)
 }
 
-// flushCloses queues empty batches until the removals that wait are taken.
+// flushCloses runs batches without anything else until the removals that wait are
+// taken. What fails is put back, and tried again after closeDelay.
 func (s *Store) flushCloses() {
-	for range 1 + s.closes.waiting()/closesBatch {
-		s.batcher.Enqueue(background, 0, request{call: func(*tx) (any, error) { return nil, nil }}, func(result, error) {})
+	for s.closes.waiting() > 0 {
+		if err := s.change(background, func(*tx) error { return nil }); err != nil {
+			return // runBatch has logged why
+		}
 	}
 }
 

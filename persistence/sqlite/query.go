@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -15,28 +16,21 @@ type queryer interface {
 
 // reader keeps the pool's prepared statements.
 type reader struct {
-	db *sql.DB
-
-	mu    sync.Mutex // guards stmts
-	stmts map[string]*sql.Stmt
+	db    *sql.DB
+	stmts sync.Map // query -> *sql.Stmt; as many as the code has queries: texts are constants
 }
 
-// prepared is the statement for the query. There are as many as the code has
-// queries: texts are constants.
 func (r *reader) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if stmt, ok := r.stmts[query]; ok {
-		return stmt, nil
+	if stmt, ok := r.stmts.Load(query); ok {
+		return stmt.(*sql.Stmt), nil
 	}
 	stmt, err := r.db.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	if r.stmts == nil {
-		r.stmts = map[string]*sql.Stmt{}
+	if first, raced := r.stmts.LoadOrStore(query, stmt); raced {
+		return first.(*sql.Stmt), stmt.Close()
 	}
-	r.stmts[query] = stmt
 	return stmt, nil
 }
 
@@ -49,33 +43,42 @@ func (r *reader) query(ctx context.Context, query string, args ...any) (*sql.Row
 }
 
 func (r *reader) close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var errs []error
-	for _, stmt := range r.stmts {
-		errs = append(errs, stmt.Close())
-	}
+	r.stmts.Range(func(_, stmt any) bool {
+		errs = append(errs, stmt.(*sql.Stmt).Close())
+		return true
+	})
 	return errors.Join(errs...)
 }
 
-// snapshot runs several queries on one state of the database.
-func (r *reader) snapshot(ctx context.Context, do func(queryer) error) error {
+// snapshot runs several queries, those listed, on one state of the database. They
+// are prepared first: whoever holds a connection of the pool must not wait for
+// another one.
+func (r *reader) snapshot(ctx context.Context, queries []string, do func(queryer) error) error {
+	stmts := make(map[string]*sql.Stmt, len(queries))
+	for _, query := range queries {
+		stmt, err := r.prepared(ctx, query)
+		if err != nil {
+			return err
+		}
+		stmts[query] = stmt
+	}
 	tx, err := r.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(snapshot{r, tx}), tx.Rollback())
+	return errors.Join(do(snapshot{stmts, tx}), tx.Rollback())
 }
 
 type snapshot struct {
-	r  *reader
-	tx *sql.Tx
+	stmts map[string]*sql.Stmt
+	tx    *sql.Tx
 }
 
 func (s snapshot) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := s.r.prepared(ctx, query)
-	if err != nil {
-		return nil, err
+	stmt, ok := s.stmts[query]
+	if !ok {
+		return nil, fmt.Errorf("sqlite: a query that the snapshot does not list: %s", query)
 	}
 	return s.tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 }

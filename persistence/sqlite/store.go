@@ -81,16 +81,6 @@ var _ chat.Store = (*Store)(nil)
 // Migrate), and what SQLite says of the file.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
-	if path == "" || strings.HasPrefix(path, ":memory:") {
-		return nil, errors.New("sqlite: the database must be a file")
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
-	if err := file.Close(); err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
 	s := &Store{clock: opts.Clock, log: opts.Logger}
 	if err := s.open(ctx, path, opts); err != nil {
 		return nil, errors.Join(fmt.Errorf("sqlite: %s: %w", path, err), s.release())
@@ -129,10 +119,20 @@ func (s *Store) open(ctx context.Context, path string, opts Options) (err error)
 	return s.readDB.PingContext(ctx)
 }
 
-// OpenDB opens the file with the settings that every connection needs, and further
-// pragmas; for migrations and maintenance. It must exist or its folder be
-// writable.
+// OpenDB opens the file, or makes an empty one, with the settings that every
+// connection needs, and further pragmas; for migrations and maintenance.
 func OpenDB(path string, pragmas ...string) (*sql.DB, error) {
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return nil, errors.New("the database must be a file")
+	}
+	// SQLite would make it readable by everybody.
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
 	query := url.Values{"_pragma": append([]string{
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"journal_mode(WAL)",

@@ -31,6 +31,8 @@ func hasNews(p chat.SyncPosition, named bool, lastSeq, version int64) bool {
 	return !named || lastSeq > p.Seq || p.Version > 0 && version > p.Version
 }
 
+var syncQueries = []string{newsQuery, conversationQuery, afterQuery, changesQuery}
+
 // found is a conversation with news, and from where on.
 type found struct {
 	id     chat.ID
@@ -46,7 +48,7 @@ func (s *Store) Sync(ctx context.Context, user chat.ID, q chat.SyncQuery) (chat.
 	if err != nil {
 		return page, err
 	}
-	err = s.reader.snapshot(ctx, func(db queryer) error {
+	err = s.reader.snapshot(ctx, syncQueries, func(db queryer) error {
 		news, more, err := findNews(ctx, db, user, q, after.ID)
 		if err != nil {
 			return err
