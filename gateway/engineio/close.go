@@ -31,6 +31,10 @@ func (s *Socket) closeGracefully(reason Reason) {
 	if s.state != stateOpen {
 		return
 	}
+	if reason == ReasonServerShutdown && s.ws == nil && s.polling.get == nil && s.head == len(s.queue) {
+		s.closeLocked(reason, nil, endFlushed) // nothing to flush: no need to wait for its next request
+		return
+	}
 	s.state, s.reason = stateClosing, reason
 	s.due = s.server.wheel.now() + int64(s.server.opts.CloseTimeout)
 	s.server.wheel.schedule(s, s.due)
@@ -62,6 +66,9 @@ func (s *Socket) discard(reason Reason, err error) {
 func (s *Socket) close(reason Reason, err error, how ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if how == endLinger { // the answers to what came before are on their way, as with Node
+		s.startDrain(drainAll)
+	}
 	s.closeLocked(reason, err, how)
 }
 

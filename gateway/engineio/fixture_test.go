@@ -73,6 +73,9 @@ func newFixture(t *testing.T, opts Options, onMessage func(*testSession, []byte,
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if opts.CloseTimeout == 0 {
+		opts.CloseTimeout = time.Second
+	}
 	f.server = NewServer(opts, func(s *Socket) Session {
 		session := &testSession{
 			socket: s, messages: make(chan received, 4096), ended: make(chan ended, 2), onMessage: onMessage,
@@ -272,16 +275,30 @@ type wsClient struct {
 // upgrade sends the request and reads the answer's head.
 func (f *fixture) upgrade(query string, header ...string) *wsClient {
 	f.t.Helper()
+	return f.upgradeRaw(f.dial(), f.upgradeRequest(query, header...))
+}
+
+func (f *fixture) dial() net.Conn {
+	f.t.Helper()
 	conn, err := net.Dial("tcp", f.http.Listener.Addr().String())
 	must(f.t, err)
 	f.t.Cleanup(func() { _ = conn.Close() })
 	must(f.t, conn.SetReadDeadline(time.Now().Add(patience)))
+	return conn
+}
+
+func (f *fixture) upgradeRequest(query string, header ...string) string {
 	req := "GET /engine.io/?" + query + " HTTP/1.1\r\nHost: " + f.http.Listener.Addr().String() +
 		"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 	for i := 0; i < len(header); i += 2 {
 		req += header[i] + ": " + header[i+1] + "\r\n"
 	}
-	_, err = io.WriteString(conn, req+"\r\n")
+	return req + "\r\n"
+}
+
+func (f *fixture) upgradeRaw(conn net.Conn, request string) *wsClient {
+	f.t.Helper()
+	_, err := io.WriteString(conn, request)
 	must(f.t, err)
 	c := &wsClient{t: f.t, conn: conn, r: bufio.NewReader(conn)}
 	c.resp, err = http.ReadResponse(c.r, &http.Request{Method: "GET"})
