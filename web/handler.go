@@ -43,22 +43,24 @@ type form struct {
 	body     []byte
 }
 
-// Handler serves the page at / and its files below, from memory. It answers GET and
-// HEAD; an unknown path is 404. Files whose name carries a hash may be kept for a
-// year, all others are asked for again each time and answered with 304 if they are
-// the same. The forms that the build has compressed go to clients that accept them.
+// Mount serves the page at / and its files below, from memory. It answers GET and
+// HEAD and leaves every other path and method to what else is on mux. Files whose
+// name carries a hash may be kept for a year, all others are asked for again each time
+// and answered with 304 if they are the same. The forms that the build has
+// compressed go to clients that accept them.
 //
 // Error: the embedded files could not be read, which no correct build shows.
-func Handler(c Config) (http.Handler, error) {
+func Mount(mux *http.ServeMux, c Config) error {
 	root, err := page()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("web: %w", err)
 	}
 	all, err := load(root, c)
 	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
+		return fmt.Errorf("web: %w", err)
 	}
-	return all, nil
+	all.mount(mux)
+	return nil
 }
 
 // site is all files by path, without the leading slash.
@@ -75,6 +77,15 @@ func load(root fs.FS, c Config) (site, error) {
 		return err
 	})
 	return all, err
+}
+
+func (s site) mount(mux *http.ServeMux) {
+	for name, f := range s {
+		if name == "index.html" {
+			name = "{$}"
+		}
+		mux.Handle("GET /"+name, f)
+	}
 }
 
 func isCompressed(name string) bool {
@@ -133,34 +144,15 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// ServeHTTP implements http.Handler.
-func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP implements http.Handler, for GET and HEAD.
+func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return
-	}
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	if name == "" {
-		name = "index.html"
-	}
-	f, ok := s[name]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	f.serve(w, r)
-}
-
-func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	form := f.pick(r.Header.Get("Accept-Encoding"))
-	h := w.Header()
 	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", f.cache)
 	h.Set("ETag", form.etag)

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-func testSite(t *testing.T, demo bool) site {
+func testSite(t *testing.T, demo bool) http.Handler {
 	t.Helper()
 	s, err := load(fstest.MapFS{
 		"index.html":         {Data: []byte(`<html lang="en" data-demo=""><body>page</body>`)},
@@ -21,7 +21,9 @@ func testSite(t *testing.T, demo bool) site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	mux := http.NewServeMux()
+	s.mount(mux)
+	return mux
 }
 
 func get(h http.Handler, path string, headers ...string) *http.Response {
@@ -58,7 +60,7 @@ func TestIndexSaysWhetherTheServerIsInDemoMode(t *testing.T) {
 
 func TestSecurityHeadersAreEverywhere(t *testing.T) {
 	s := testSite(t, true)
-	for _, path := range []string{"/", "/sw.js", "/assets/app-1.js", "/no/such"} {
+	for _, path := range []string{"/", "/sw.js", "/assets/app-1.js"} {
 		res := get(s, path)
 		csp := res.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "require-trusted-types-for 'script'", "frame-ancestors 'none'"} {
@@ -121,7 +123,7 @@ func TestWhatIsTheSameIsNotSentAgain(t *testing.T) {
 
 func TestOnlyTheFilesAreServed(t *testing.T) {
 	s := testSite(t, true)
-	for _, path := range []string{"/nothing", "/assets/", "/assets/app-1.js.br", "/../embed.go", "//", "/index.html/"} {
+	for _, path := range []string{"/nothing", "/assets/", "/assets/app-1.js.br", "/index.html", "/index.html/"} {
 		if got := get(s, path).StatusCode; got != http.StatusNotFound {
 			t.Errorf("%s: %d", path, got)
 		}
@@ -138,16 +140,20 @@ func TestOnlyTheFilesAreServed(t *testing.T) {
 	}
 }
 
-func TestHandlerServesThePageOrSaysHowToBuildIt(t *testing.T) {
-	h, err := Handler(Config{Demo: true})
-	if err != nil {
+func TestThePageIsServedOrANoteHowToBuildIt(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	if err := Mount(mux, Config{Demo: true}); err != nil {
 		t.Fatal(err)
 	}
-	text := body(t, get(h, "/"))
+	text := body(t, get(mux, "/"))
 	if Built() && !strings.Contains(text, `data-demo="true"`) {
 		t.Errorf("the page is not told of demo mode: %s", text)
 	}
 	if !Built() && !strings.Contains(text, "npm ci") {
 		t.Errorf("the note does not say how to build the page: %s", text)
+	}
+	if got := get(mux, "/me").StatusCode; got != http.StatusTeapot {
+		t.Errorf("a path of others: %d", got)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"xabar/internal/ratelimit"
 	"xabar/persistence"
 	"xabar/rooms"
+	"xabar/web"
 )
 
 // drainTimeout is the one deadline for everything that happens between the signal
@@ -186,7 +187,7 @@ func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authentica
 	mux := http.NewServeMux()
 	mux.Handle("/socket.io/", a.io)
 	mux.Handle("/", httpapi.NewPublic(routes))
-	return mux, nil
+	return mux, web.Mount(mux, web.Config{Demo: a.cfg.Demo})
 }
 
 // newHTTPServer has no WriteTimeout: a polling request waits as long as a heartbeat

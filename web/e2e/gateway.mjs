@@ -129,10 +129,14 @@ export class User {
     return u;
   }
 
+  /** Asks until the answer is final: a rate limit says when to come back. */
   async ask(event, payload) {
-    const answer = await this.socket.timeout(patience).emitWithAck(event, payload);
-    if (!answer.ok) throw new Error(`${event}: ${JSON.stringify(answer.error)}`);
-    return answer;
+    for (const deadline = Date.now() + patience; ; ) {
+      const answer = await this.socket.timeout(patience).emitWithAck(event, payload);
+      if (answer.ok) return answer;
+      if (!answer.error.retryable || Date.now() > deadline) throw new Error(`${event}: ${JSON.stringify(answer.error)}`);
+      await new Promise((again) => setTimeout(again, answer.error.retryAfterMs ?? 50));
+    }
   }
 
   async direct(userId) {

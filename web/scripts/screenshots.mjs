@@ -37,6 +37,7 @@ async function seed() {
   await grace.send(c1.id, "The moth is in the logbook now.");
   const c2 = await maria.direct(me.id);
   await maria.send(c2.id, "Привет! Отправила черновик договора.");
+  await me.ask("message:read", { conversationId: c2.id, seq: 1 });
   await me.send(c2.id, "Спасибо, посмотрю сегодня вечером");
   const group = await timur.group("Launch team", ids(me, ada, jasur));
   await timur.send(group.id, "Release notes are ready for a last look.");
@@ -57,7 +58,7 @@ async function seed() {
   for (const [who, text] of texts) last = await who.send(c.id, text);
   await timur.send(c.id, "Because order is seq, never a clock. The database numbers each conversation, and everybody shows them by that number.", { replyToSeq: last.seq });
   await me.send(c.id, "مرحبا، שלום, salom: every script reads in its own direction.");
-  await me.send(c.id, "See you at ten tomorrow ☕");
+  await me.send(c.id, "See you at ten tomorrow ☕️");
   await timur.ask("message:read", { conversationId: c.id, seq: last.seq + 2 });
   await timur.ask("message:delivered", { conversationId: c.id, seq: last.seq + 3 });
   me.close();

@@ -59,12 +59,14 @@ export const Bubble = memo((p: Props) => {
       >
         {p.group && !p.mine && p.first && <span class="sender" dir="auto">{p.sender}</span>}
         {replyToSeq !== undefined && <Quote {...p} seq={replyToSeq} />}
-        {message?.deletedAt ? <p class="text deleted">{t.thread.deleted}</p> : <Text text={text} />}
-        <span class="meta">
-          {message?.editedAt && <span>{t.thread.edited}</span>}
-          <time dateTime={at}>{shown}</time>
-          {p.progress && <Ticks progress={p.progress} />}
-        </span>
+        <div class="body">
+          {message?.deletedAt ? <p class="text deleted">{t.thread.deleted}</p> : <Text text={text} />}
+          <span class="meta">
+            {message?.editedAt && <span>{t.thread.edited}</span>}
+            <time dateTime={at}>{shown}</time>
+            {p.progress && <Ticks progress={p.progress} />}
+          </span>
+        </div>
         {entry?.state === "failed" && (
           <div class="failure">
             <p>{t.message.failed}. {errorText(t, entry.error?.code ?? "other")}</p>

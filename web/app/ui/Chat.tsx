@@ -19,6 +19,9 @@ interface Props {
   pane?: boolean;
 }
 
+/** Groups whose members are fetched for the list alone. */
+const maxNameless = 20;
+
 /** One user's whole chat: the list and the open conversation. Fits any width. */
 export function Chat({ client, token, signOut, selected, select, pane }: Props) {
   useClient(client);
@@ -37,6 +40,12 @@ export function Chat({ client, token, signOut, selected, select, pane }: Props) 
 
   const peers = client.conversations.map((c) => c.peer?.id).filter((id) => id !== undefined).join();
   useEffect(() => client.watchPresence(peers ? peers.split(",") : []), [client, peers]);
+
+  // Who has written last in a group is named in the list.
+  const nameless = client.conversations.filter((c) => c.lastMessage && !client.user(c.lastMessage.senderId)).map((c) => c.id).join();
+  useEffect(() => {
+    for (const id of nameless ? nameless.split(",").slice(0, maxNameless) : []) void client.loadMembers(id).catch(() => {});
+  }, [client, nameless]);
 
   const openContact = useStable(async (userId: string) => {
     const conversation = client.directWith(userId) ?? (await client.openDirect(userId));

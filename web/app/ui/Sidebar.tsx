@@ -162,7 +162,7 @@ function Preview(p: RowProps) {
     <>
       {mine && c.othersReadSeq !== undefined && <Ticks progress={tickOf(last.seq, c)} />}
       <span class="row-text">
-        {c.kind === "group" && <bdi>{mine ? t.list.you : p.author}: </bdi>}
+        {c.kind === "group" && (mine || p.author) && <bdi>{mine ? t.list.you : p.author}: </bdi>}
         <bdi>{last.deletedAt ? t.thread.deleted : oneLine(last.text)}</bdi>
       </span>
     </>

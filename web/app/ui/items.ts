@@ -26,15 +26,15 @@ export function itemsOf(messages: readonly Message[], outbox: readonly OutboxEnt
     return first;
   };
   for (const message of messages) {
+    let first = next(new Date(message.createdAt), message.senderId);
     if (!divided && message.seq >= divider!) {
       divided = true;
       // Not before one's own: whoever writes has seen what was there.
       if (message.senderId !== self) {
         items.push({ kind: "divider", key: "divider" });
-        before = undefined;
+        first = true;
       }
     }
-    const first = next(new Date(message.createdAt), message.senderId);
     // A message of one's own keeps the key that it had in the outbox, so that its element stays.
     const key = message.senderId === self ? `own ${message.clientMsgId}` : `seq ${message.seq}`;
     items.push({ kind: "message", key, message, first });

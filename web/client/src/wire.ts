@@ -199,7 +199,7 @@ export class Wire {
 
   #answered(sent: WireRecord, answer: Answer, resolve: (a: unknown) => void, reject: (e: ChatError) => void): void {
     if (sent.event === "message:send" && this.#faults.loseNextAnswer) {
-      this.setFaults({ loseNextAnswer: false });
+      this.#used("loseNextAnswer", sent);
       const rest = Math.max(0, sent.at + this.#answerTimeoutMs - Date.now());
       setTimeout(() => reject(this.#noAnswer(sent)), rest);
       return;
@@ -241,11 +241,18 @@ export class Wire {
 
   #acknowledge(got: WireRecord, ack: (() => void) | undefined): void {
     if (!ack) return;
-    if (this.#faults.loseNextAck) return this.setFaults({ loseNextAck: false });
+    if (this.#faults.loseNextAck) return this.#used("loseNextAck", got);
     this.#later(() => {
       this.#record({ direction: "out", kind: "ack", event: got.event, of: got.n, ms: Date.now() - got.at });
       ack();
     });
+  }
+
+  /** A fault that happens once has happened. */
+  #used(fault: "loseNextAnswer" | "loseNextAck", of: WireRecord): void {
+    this.#faults = { ...this.#faults, [fault]: false };
+    this.#record({ direction: "none", kind: "fault", event: of.event, of: of.n, payload: fault });
+    this.events.emit("faults", this.#faults);
   }
 
   #disconnected(reason: string): void {

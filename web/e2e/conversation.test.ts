@@ -1,0 +1,226 @@
+/** Two people write to each other. */
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { launch } from "./browser.mjs";
+import { Gateway } from "./gateway.mjs";
+import { eventually, Person, type PersonOptions } from "./person.js";
+
+let browser: Browser;
+let gateway: Gateway;
+let people: Person[];
+let n = 0;
+
+beforeAll(async () => {
+  [browser, gateway] = await Promise.all([launch(), Gateway.start([])]);
+});
+afterAll(async () => {
+  await browser.close();
+  await gateway.close();
+});
+beforeEach(() => {
+  people = [];
+  n++; // each test has people of its own
+});
+afterEach(async () => {
+  for (const p of people) await p.close();
+});
+
+async function person(name: string, options?: PersonOptions): Promise<Person> {
+  const p = await Person.signIn(browser, gateway.url, `${name} ${n}`, options);
+  people.push(p);
+  return p;
+}
+
+/** Two people with a conversation open on the first one's page. */
+async function pair(options?: PersonOptions): Promise<[Person, Person]> {
+  const bob = await person("Bob", options);
+  const alice = await person("Alice", options);
+  await alice.start(bob.name);
+  return [alice, bob];
+}
+
+describe("a message", () => {
+  it("gets one tick, two ticks, blue ticks, and never goes back", async () => {
+    const later = await gateway.user(`Bob ${n}`);
+    later.close(); // Bob exists, and is not there
+    const alice = await person("Alice");
+    await alice.start(`Bob ${n}`);
+    await alice.page.evaluate(() => {
+      const seen: string[] = ((window as unknown as { ticks: string[] }).ticks = []);
+      new MutationObserver(() => {
+        const now = document.querySelector("[data-bubble] [data-tick]")?.getAttribute("data-tick");
+        if (now && now !== seen.at(-1)) seen.push(now);
+      }).observe(document.body, { subtree: true, childList: true, attributes: true });
+    });
+    await alice.write("Are you there?");
+    await alice.tick("Are you there?", "sent");
+    const bob = await person("Bob");
+    await alice.tick("Are you there?", "delivered");
+    await bob.unread(alice.name, 1);
+    expect(await bob.page.title()).toBe("(1) Xabar");
+    await bob.open(alice.name);
+    await alice.tick("Are you there?", "read");
+    await bob.unread(alice.name, 0);
+    await eventually(async () => expect(await bob.page.title()).toBe("Xabar"));
+    const seen = await alice.page.evaluate(() => (window as unknown as { ticks: string[] }).ticks);
+    expect(seen.filter((t) => t !== "waiting" && t !== "sending")).toEqual(["sent", "delivered", "read"]);
+  });
+
+  it("is read only when somebody looks", async () => {
+    const [alice, bob] = await pair();
+    await alice.write("one");
+    await bob.open(alice.name);
+    await alice.tick("one", "read");
+    await bob.look(false);
+    await alice.write("two");
+    await alice.tick("two", "delivered");
+    await bob.bubble("two").waitFor();
+    await bob.page.locator("[data-divider]").waitFor();
+    await bob.unread(alice.name, 1);
+    await alice.tick("two", "delivered");
+    await bob.look(true);
+    await alice.tick("two", "read");
+    await bob.unread(alice.name, 0);
+  });
+
+  it("is answered with a reply, and tells who has it and since when", async () => {
+    const [alice, bob] = await pair();
+    await alice.write("When do we start?");
+    await bob.open(alice.name);
+    await bob.bubble("When do we start?").hover();
+    await bob.bubble("When do we start?").locator("..").locator('[data-action="reply"]').click();
+    await bob.write("At ten.");
+    await alice.bubble("At ten.").locator("[data-reply-to]", { hasText: "When do we start?" }).waitFor();
+    await alice.bubble("When do we start?").hover();
+    await alice.bubble("When do we start?").locator("..").locator('[data-action="receipts"]').click();
+    const receipt = alice.page.locator('[data-receipt="read"]', { hasText: bob.name });
+    await receipt.locator("time").nth(1).waitFor();
+    await alice.page.keyboard.press("Escape");
+    await receipt.waitFor({ state: "detached" });
+  });
+});
+
+describe("the list", () => {
+  it("keeps the unread count over reloads, and the sender's own at none", async () => {
+    const [alice, bob] = await pair();
+    for (const text of ["1", "2", "3"]) await alice.write(text);
+    await alice.tick("3", "delivered");
+    await bob.unread(alice.name, 3);
+    for (let i = 0; i < 3; i++) {
+      await bob.page.reload();
+      await bob.online();
+      await bob.unread(alice.name, 3);
+    }
+    await alice.unread(bob.name, 0);
+  });
+
+  it("shows typing and presence", async () => {
+    const [alice, bob] = await pair();
+    await alice.write("hello");
+    await bob.open(alice.name);
+    await alice.page.locator('[data-presence="online"]').waitFor();
+    await bob.box.pressSequentially("thinking");
+    await alice.page.locator("[data-typing]").waitFor();
+    await alice.row(bob.name).locator(".typing-text").waitFor();
+    await bob.box.press("Enter");
+    await alice.bubble("thinking").waitFor();
+    await alice.page.locator("[data-typing]").waitFor({ state: "detached" });
+    await bob.page.context().close();
+    people.splice(people.indexOf(bob), 1);
+    expect(bob.problems).toEqual([]);
+    await alice.page.locator('[data-presence="offline"]').waitFor();
+  });
+
+  it("finds contacts, and makes groups", async () => {
+    const carol = await person("Carol");
+    const bob = await person("Bob");
+    const alice = await person("Alice");
+    await alice.page.getByRole("button", { name: "New conversation" }).first().click();
+    const dialog = alice.page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "New group" }).click();
+    await dialog.getByLabel("Name of the group").fill(`Team ${n}`);
+    for (const p of [bob, carol]) {
+      await dialog.getByLabel("Search contacts").fill(p.name);
+      await dialog.locator(".row", { hasText: p.name }).click();
+    }
+    await dialog.getByRole("button", { name: "Create group" }).click();
+    await alice.write("Welcome");
+    await bob.unread(`Team ${n}`, 1);
+    await bob.open(`Team ${n}`);
+    await bob.page.locator(".sender", { hasText: alice.name }).waitFor();
+    await alice.tick("Welcome", "delivered"); // Carol has not read it
+    await carol.open(`Team ${n}`);
+    await alice.tick("Welcome", "read");
+    await alice.page.getByRole("button", { name: "Information" }).click();
+    for (const p of people) await alice.page.locator(".people", { hasText: p.name }).waitFor();
+  });
+});
+
+describe("what was typed", () => {
+  it("stays over a reload, as the open conversation does", async () => {
+    const [alice, bob] = await pair();
+    await alice.write("first");
+    await alice.tick("first", "delivered");
+    await alice.box.fill("not sent yet");
+    await alice.page.reload();
+    await alice.online();
+    await alice.bubble("first").waitFor();
+    expect(await alice.box.inputValue()).toBe("not sent yet");
+    await alice.page.locator(".back, body").first().waitFor();
+    await bob.unread(alice.name, 1);
+  });
+
+  it("waits without a connection and goes out with it: three messages, once, in order", async () => {
+    const [alice, bob] = await pair({ allow: /ERR_INTERNET_DISCONNECTED/ });
+    await alice.write("before");
+    await alice.tick("before", "delivered");
+    await alice.page.context().setOffline(true);
+    await alice.connection("offline");
+    for (const text of ["one", "two", "three"]) await alice.write(text);
+    await alice.tick("three", "waiting");
+    await alice.page.getByRole("status").filter({ hasText: "3 messages wait" }).waitFor();
+    await alice.page.context().setOffline(false);
+    await alice.tick("three", "delivered");
+    await bob.open(alice.name);
+    await bob.bubble("three").waitFor();
+    expect(await bob.texts()).toEqual(["before", "one", "two", "three"]);
+    expect(await alice.texts()).toEqual(["before", "one", "two", "three"]);
+  });
+
+  it("survives a reload while there is no connection", async () => {
+    const [alice, bob] = await pair({ allow: /WebSocket|ERR_FAILED|Failed to load resource/ });
+    const { page } = alice;
+    await page.routeWebSocket(/socket\.io/, (ws) => ws.close());
+    await page.route(/socket\.io/, (route) => route.abort());
+    await page.reload();
+    await alice.connection("offline");
+    await page.unrouteAll();
+    await page.goto("about:blank");
+    // The next page has no routes: what the last one could not send waits in IndexedDB.
+    await page.goto(gateway.url);
+    await alice.online();
+    await alice.open(bob.name);
+    await alice.write("connected again");
+    await alice.tick("connected again", "delivered");
+  });
+
+  it("is sent after the gateway was killed and started again, under open pages", async () => {
+    const [alice, bob] = await pair({ allow: /WebSocket|ERR_CONNECTION|Failed to load resource/ });
+    await alice.write("before");
+    await bob.open(alice.name);
+    await alice.tick("before", "read");
+    await gateway.end("SIGKILL");
+    await Promise.all([alice.connection("offline"), bob.connection("offline")]);
+    await alice.write("during 1");
+    await alice.write("during 2");
+    await bob.write("from the other side");
+    await alice.tick("during 2", "waiting");
+    await gateway.start();
+    await alice.tick("during 2", "read");
+    await bob.tick("from the other side", "read");
+    const [a, b] = [await alice.texts(), await bob.texts()];
+    expect(a).toEqual(b);
+    expect(a.filter((t) => t.startsWith("during"))).toEqual(["during 1", "during 2"]);
+    expect(new Set(a).size).toBe(4);
+  });
+});

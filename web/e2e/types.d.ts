@@ -1,0 +1,25 @@
+declare module "*/gateway.mjs" {
+  export const patience: number;
+  export class Gateway {
+    url: string;
+    log: string;
+    static start(args?: string[]): Promise<Gateway>;
+    start(): Promise<Gateway>;
+    end(signal?: string): Promise<void>;
+    close(): Promise<void>;
+    user(name: string): Promise<User>;
+  }
+  export class User {
+    id: string;
+    name: string;
+    token: string;
+    ask(event: string, payload: object): Promise<any>;
+    direct(userId: string): Promise<{ id: string }>;
+    group(title: string, memberIds: string[]): Promise<{ id: string }>;
+    send(conversationId: string, text: string, more?: object): Promise<{ seq: number; text: string }>;
+    close(): void;
+  }
+}
+declare module "*/browser.mjs" {
+  export function launch(): Promise<import("playwright-core").Browser>;
+}
