@@ -53,13 +53,10 @@ func (s *Socket) pushCloseFrame() {
 	s.push(frame.Size(), frame)
 }
 
-// discard closes at once. A graceful close that has begun keeps its reason.
+// discard closes at once.
 func (s *Socket) discard(reason Reason, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state == stateClosing {
-		reason = s.reason
-	}
 	s.closeLocked(reason, err, endCut)
 }
 
@@ -72,10 +69,14 @@ func (s *Socket) close(reason Reason, err error, how ending) {
 	s.closeLocked(reason, err, how)
 }
 
-// closeLocked ends the session, once: nothing is sent or handed over any more. s.mu is held.
+// closeLocked ends the session, once: nothing is sent or handed over any more. A graceful close that
+// has begun keeps its reason. s.mu is held.
 func (s *Socket) closeLocked(reason Reason, err error, how ending) {
-	if s.state == stateClosed {
+	switch s.state {
+	case stateClosed:
 		return
+	case stateClosing: // whoever answers the close frame does not change why it was sent
+		reason = s.reason
 	}
 	s.state, s.reason, s.err = stateClosed, reason, err
 	free := !s.writing && s.off == 0 // not inside a frame
