@@ -46,9 +46,7 @@ func (c *client) connect(name string, auth json.RawMessage) {
 	}
 	c.server.timers.stop(&c.deadline)
 	c.server.hookConnect(ns.name)
-	for _, f := range ns.handlers.load().connection {
-		c.guard("connection", func() { f(s) })
-	}
+	s.greet()
 }
 
 // newSocket makes a socket, with a new identity or that of a session which it recovers.

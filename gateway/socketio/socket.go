@@ -28,10 +28,12 @@ type Socket struct {
 	pid       string     // what recovers the session, known to its client only; with recovery on
 	recovered *recovered // nil if it took over no session
 
-	gate  sync.Mutex   // serialises connecting, joining, leaving and closing; before mu
-	state atomic.Int32 // written under gate
-	rooms int          // guarded by gate
-	slot  any          // the adapter's; guarded by gate
+	gate    sync.Mutex   // serialises connecting, joining, leaving and closing; before mu
+	state   atomic.Int32 // written under gate
+	rooms   int          // guarded by gate, as all up to reason
+	slot    any          // the adapter's
+	greeted bool         // handlers of OnConnection are through
+	reason  string       // of the disconnection
 
 	handlers atomic.Pointer[socketHandlers]
 
@@ -87,7 +89,7 @@ func (s *Socket) Context() context.Context {
 	defer s.mu.Unlock()
 	if s.ctx == nil {
 		s.ctx, s.cancel = context.WithCancel(context.Background())
-		if s.acksClosed {
+		if s.state.Load() >= stateDisconnecting { // endContext may have been here before
 			s.cancel()
 		}
 	}

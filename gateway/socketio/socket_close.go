@@ -23,15 +23,39 @@ func (s *Socket) Disconnect(close bool) {
 }
 
 // close ends the membership, once: whoever comes first does it and later calls return at once.
-// notify sends the DISCONNECT packet.
+// notify sends the DISCONNECT packet. While handlers of OnConnection run nothing more is sent, but
+// the rest waits for them, as they may be about to register what has to be told.
 func (s *Socket) close(reason string, notify bool) {
-	if !s.beginClose() {
+	began, greeted := s.beginClose(reason)
+	if !began {
 		return
 	}
 	if notify {
 		// fails only if the connection is gone, and then nobody needs it
 		_ = s.send(&Packet{Type: PacketDisconnect, Namespace: s.ns.name})
 	}
+	s.endContext()
+	if greeted {
+		s.end(reason)
+	}
+}
+
+// greet runs the handlers of OnConnection, and then what close has left to do meanwhile.
+func (s *Socket) greet() {
+	for _, f := range s.ns.handlers.load().connection {
+		s.client.guard("connection", func() { f(s) })
+	}
+	s.gate.Lock()
+	s.greeted = true
+	ended := s.state.Load() != stateConnected
+	s.gate.Unlock()
+	if ended {
+		s.end(s.reason)
+	}
+}
+
+// end tells the application and cleans up.
+func (s *Socket) end(reason string) {
 	if h := s.handlers.Load(); h != nil {
 		s.runReason(h.disconnecting, reason)
 	}
@@ -39,7 +63,6 @@ func (s *Socket) close(reason string, notify bool) {
 	s.ns.remove(s)
 	s.client.remove(s)
 	s.failAcks()
-	s.endContext()
 	for _, f := range s.ns.handlers.load().disconnect {
 		s.client.guard("disconnect", func() { f(s, reason) })
 	}
@@ -59,20 +82,22 @@ func (s *Socket) runReason(fns []func(string), reason string) {
 	}
 }
 
-// beginClose moves a connected socket to disconnecting. One that is still connecting is marked,
-// and its connecting goroutine gives up.
-func (s *Socket) beginClose() bool {
+// beginClose moves a connected socket to disconnecting, and tells whether the handlers of
+// OnConnection are through. A socket that is still connecting is marked, and its connecting
+// goroutine gives up.
+func (s *Socket) beginClose(reason string) (began, greeted bool) {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	switch s.state.Load() {
 	case stateConnected:
 		s.state.Store(stateDisconnecting)
-		return true
+		s.reason = reason
+		return true, s.greeted
 	case stateConnecting:
 		s.state.Store(stateDisconnected)
 		s.ns.adapter.DelAll(s)
 	}
-	return false
+	return false, false
 }
 
 // leaveAll takes the socket out of all rooms and lets it join no more. It returns the rooms if
@@ -91,7 +116,7 @@ func (s *Socket) leaveAll() (rooms []string) {
 
 // discard cleans up a socket that was never connected.
 func (s *Socket) discard() {
-	s.beginClose()
+	s.beginClose("")
 	s.failAcks()
 	s.endContext()
 	s.ns.server.release(s.ns)

@@ -66,7 +66,7 @@ func (e Emitter) Emit(event string, args ...any) error {
 	if isReservedEvent(event) {
 		return ErrReservedEvent
 	}
-	if r := e.s.ns.recovery; r != nil && !e.flags.Volatile && e.s.state.Load() == stateConnected {
+	if r := e.s.ns.recovery; r != nil && !e.flags.Volatile && e.s.settledState() == stateConnected {
 		return r.emit(e.s, event, args, &BroadcastOptions{Rooms: []string{e.s.id}, Flags: e.flags})
 	}
 	return e.s.sendEvent(nil, event, args, &e.flags)

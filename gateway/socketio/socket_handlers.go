@@ -96,8 +96,9 @@ func (s *Socket) OnError(f func(err error)) {
 }
 
 // OnDisconnecting adds a handler that runs once when the socket is going, while it is still in
-// its rooms. Handlers of disconnection run on the goroutine that noticed it: the reader, or the
-// one that called Disconnect.
+// its rooms. Handlers of disconnection run on the goroutine that noticed it, the reader or the
+// one that called Disconnect; never before handlers of OnConnection have returned, so what these
+// register is called.
 func (s *Socket) OnDisconnecting(f func(reason string)) {
 	s.changeHandlers(func(hs *socketHandlers) { hs.disconnecting = extended(hs.disconnecting, f) })
 }
