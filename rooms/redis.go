@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"xabar/gateway/socketio"
 )
@@ -100,6 +101,7 @@ func Open(url string, opts Options) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
+	logDriver.Do(func() { redis.SetLogger(driverLog{opts.Logger}) })
 	r := &Redis{
 		opts: opts, log: opts.Logger.With("component", "redis"), server: s, node: uuid.New(),
 		sub: newSubscriber(), recovery: make(chan struct{}, 1),
@@ -113,6 +115,16 @@ func Open(url string, opts Options) (*Redis, error) {
 	r.sub.route = r.route
 	r.probe = newProbe(r)
 	return r, nil
+}
+
+// logDriver is done once: go-redis has one logger in a process, and it writes to stderr.
+var logDriver sync.Once
+
+// driverLog has go-redis write to slog: what matters is logged by who calls it.
+type driverLog struct{ log *slog.Logger }
+
+func (l driverLog) Printf(ctx context.Context, format string, v ...any) {
+	l.log.DebugContext(ctx, "go-redis: "+fmt.Sprintf(format, v...))
 }
 
 func (r *Redis) route(v verb, channel string) *link {
@@ -234,8 +246,8 @@ func (r *Redis) Health() []string {
 	if r.pub.isDown() {
 		reasons = append(reasons, "redis: publishing fails")
 	}
-	if age := r.probe.age(); len(reasons) == 0 && age > probePatience {
-		reasons = append(reasons, fmt.Sprintf("redis: no message came through pub/sub for %v", age.Round(time.Second)))
+	if r.probe.lost() {
+		reasons = append(reasons, "redis: no message comes through pub/sub")
 	}
 	if r.pres != nil && r.pres.stale() {
 		reasons = append(reasons, "redis: presence is not up to date")
@@ -275,8 +287,8 @@ func (r *Redis) Stats() Stats {
 // Times of the probe.
 const (
 	probeInterval = 2 * time.Second
-	probePatience = 6 * time.Second
 	probeDown     = 500 * time.Millisecond // between two tries while publishing fails
+	probeLimit    = 3                      // probes that may be on their way
 )
 
 // probe sends this node messages through Redis: the way that all others take.
@@ -284,21 +296,21 @@ type probe struct {
 	r       *Redis
 	channel string
 	sent    uint64       // of run's goroutine
-	last    atomic.Int64 // when the last one came, in Unix nanoseconds
+	missing atomic.Int64 // that Redis has taken, and that have not come
 }
 
 func newProbe(r *Redis) *probe {
 	p := &probe{r: r, channel: r.name("probe", hex.EncodeToString(r.node[:8]))}
-	p.last.Store(time.Now().UnixNano())
 	r.sub.touch(classic, p.channel, p)
 	return p
 }
 
 func (p *probe) wants(string) bool { return true }
 
-func (p *probe) receive(string, []byte) { p.last.Store(time.Now().UnixNano()) }
+func (p *probe) receive(string, []byte) { p.missing.Store(0) }
 
-func (p *probe) age() time.Duration { return time.Since(time.Unix(0, p.last.Load())) }
+// lost says that what Redis takes does not come.
+func (p *probe) lost() bool { return p.missing.Load() >= probeLimit }
 
 func (p *probe) run(ctx context.Context) {
 	timer := time.NewTimer(0)
@@ -309,22 +321,34 @@ func (p *probe) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		p.sent++
-		err := p.r.pub.publish(publication{
-			verb: classic, channel: p.channel, payload: binary.BigEndian.AppendUint64(nil, p.sent), probe: true,
-		})
-		if err != nil { // the queue is full: health looks at what does not come
-			p.r.log.Debug("the probe was not sent", "error", err)
+		if !p.r.main.up() {
+			p.missing.Store(0)
 		}
-		if p.age() > probePatience && p.r.main.up() && !p.r.pub.isDown() {
+		if p.lost() {
 			p.r.log.Warn("nothing comes through pub/sub: connecting anew")
-			p.last.Store(time.Now().UnixNano()) // the new connection has its time
+			p.missing.Store(0)
 			p.r.main.reset()
 		}
+		p.send()
 		wait := probeInterval
 		if p.r.pub.isDown() {
 			wait = probeDown
 		}
 		timer.Reset(wait)
+	}
+}
+
+func (p *probe) send() {
+	p.sent++
+	err := p.r.pub.publish(publication{
+		verb: classic, channel: p.channel, payload: binary.BigEndian.AppendUint64(nil, p.sent), probe: true,
+		done: func(err error) {
+			if err == nil {
+				p.missing.Add(1)
+			}
+		},
+	})
+	if err != nil { // the queue is full
+		p.r.log.Debug("the probe was not sent", "error", err)
 	}
 }

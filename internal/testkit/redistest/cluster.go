@@ -27,7 +27,9 @@ func StartCluster(t testing.TB) *Cluster {
 	for range 3 {
 		bus := strconv.Itoa(freePort(t))
 		c.Masters = append(c.Masters, Start(t, "--cluster-enabled", "yes", "--cluster-port", bus,
-			"--cluster-node-timeout", "2000", "--cluster-config-file", "nodes-"+bus+".conf"))
+			"--cluster-node-timeout", "2000",
+			// a master that has lost its slots stays one
+			"--cluster-allow-replica-migration", "no", "--cluster-config-file", "nodes-"+bus+".conf"))
 	}
 	var addrs []string
 	for i, m := range c.Masters {
@@ -127,4 +129,45 @@ func StartSentinel(t testing.TB) *Sentinel {
 		return strings.Contains(fmt.Sprint(s.Watcher.Do("SENTINEL", "replicas", "main")), s.Replica.Addr)
 	})
 	return s
+}
+
+// MoveSlots gives all slots of one master to another, as a resharding does, and returns when
+// all masters know. There must be no keys in them.
+func (c *Cluster) MoveSlots(from, to int) {
+	source, target := c.Masters[from], c.Masters[to]
+	sourceID, targetID := source.Do("CLUSTER", "MYID"), target.Do("CLUSTER", "MYID")
+	var importing, mine []any
+	for slot := from * 16384 / 3; slot <= (from+1)*16384/3-1; slot++ {
+		importing = append(importing, []any{"CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID})
+		mine = append(mine, []any{"CLUSTER", "SETSLOT", slot, "NODE", targetID})
+	}
+	target.doAll(importing)
+	target.doAll(mine) // it takes a higher epoch by this, which convinces the others
+	source.doAll(mine)
+	for _, m := range c.Masters {
+		m.Eventually("the slots have moved", func() bool {
+			shards, ok := m.Do("CLUSTER", "SLOTS").([]any)
+			return ok && !strings.Contains(fmt.Sprint(shards...), fmt.Sprint(sourceID))
+		})
+	}
+}
+
+// doAll sends commands in one round trip.
+func (s *Server) doAll(commands []any) {
+	s.t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: s.Addr, Protocol: 2, MaxRetries: -1, PoolSize: 1})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, args := range commands {
+			pipe.Do(ctx, args.([]any)...)
+		}
+		return nil
+	})
+	if closing := client.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
