@@ -48,6 +48,9 @@ generated: ## Fail if generated code or go.mod is not up to date
 	@changed=$$(git status --porcelain -- '*_gen.go' '*.gen.go'); \
 	if [ -n "$$changed" ]; then echo "go generate changed:"; echo "$$changed"; exit 1; fi
 
+validate-api: ## Drive every operation and status of the HTTP API against its description
+	$(GO) test -count=1 -v -run TestTheServerDoesWhatItsDescriptionSays ./gateway/httpapi/validate
+
 vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
 	@.ci/govulncheck $(GOVULNCHECK)
 
@@ -78,4 +81,4 @@ system-deps:
 clean: ## Remove what was built or installed here
 	rm -rf $(BIN) $(JS)/node_modules
 
-.PHONY: help run build test check format vet lint generated vuln test-deps js-clients system-deps clean
+.PHONY: help run build test check format vet lint generated validate-api vuln test-deps js-clients system-deps clean

@@ -229,16 +229,25 @@ func shapeError(err error) error {
 	return chat.Errorf(chat.CodeInvalidArgument, "the body must be a JSON object as described")
 }
 
+// reason says in words what the description asks for.
 func reason(e *openapi3.SchemaError) string {
-	switch e.SchemaField {
+	switch schema := e.Schema; e.SchemaField {
 	case "required":
 		return "it is required"
 	case "type", "oneOf", "nullable":
 		return "it has the wrong type"
 	case "enum":
 		return "it is none of the values that are allowed"
-	case "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties":
-		return "it is outside of " + e.SchemaField
+	case "minimum":
+		return fmt.Sprintf("it is below %v", *schema.Min)
+	case "minLength", "minItems":
+		return "it is empty"
+	case "maxLength":
+		return fmt.Sprintf("it has more than %d characters", *schema.MaxLength)
+	case "maxItems":
+		return fmt.Sprintf("there are more than %d", *schema.MaxItems)
+	case "maxProperties":
+		return fmt.Sprintf("there are more than %d", *schema.MaxProps)
 	}
 	return "it has a wrong shape"
 }

@@ -265,12 +265,12 @@ type Position struct {
 	Seq int64 `json:"seq"`
 }
 
-// PushEndpoint defines model for PushEndpoint.
+// PushEndpoint Example: {"endpoint":"https://push.example.org/1"}
 type PushEndpoint struct {
 	Endpoint string `json:"endpoint"`
 }
 
-// PushSubscription defines model for PushSubscription.
+// PushSubscription Example: {"endpoint":"https://push.example.org/1","keys":{"auth":"dGVzdA","p256dh":"BNc"}}
 type PushSubscription struct {
 	Endpoint string `json:"endpoint"`
 
