@@ -132,7 +132,8 @@ func (h *Hub) connected(s *socketio.Socket) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	session, err := h.service.Session(ctx, c.user.ID)
+	session, release, err := h.openSession(ctx, c.user.ID)
+	defer release()
 	if err == nil {
 		// Before the rooms: nothing may come before `session`.
 		c.emit("session", h.sessionPayload(c, session))
@@ -154,6 +155,38 @@ func (h *Hub) connected(s *socketio.Socket) {
 		h.startCatchUp(c, conversation, from)
 	}
 	c.armExpiry()
+}
+
+// openSession reads what a connection begins with, at a moment from which this node
+// hears everything that concerns the user: what other nodes stored before it is in
+// what was read. release is called once the rooms keep it that way.
+func (h *Hub) openSession(ctx context.Context, user chat.ID) (_ chat.Session, release func(), err error) {
+	if h.cfg.Interest == nil {
+		session, err := h.service.Session(ctx, user)
+		return session, func() {}, err
+	}
+	releaseUser, _ := h.hear(ctx, []chat.ID{user}, nil)
+	session, err := h.service.Session(ctx, user)
+	if err != nil || len(session.Groups) == 0 {
+		return session, releaseUser, err
+	}
+	releaseGroups, fresh := h.hear(ctx, nil, session.Groups)
+	if fresh {
+		session, err = h.service.Session(ctx, user)
+	}
+	return session, func() { releaseUser(); releaseGroups() }, err
+}
+
+// hear begins to hear what concerns users and groups. With Redis down it goes on
+// without: Repair brings what is missed.
+func (h *Hub) hear(ctx context.Context, users, groups []chat.ID) (release func(), fresh bool) {
+	ctx, cancel := context.WithTimeout(ctx, interestTimeout)
+	defer cancel()
+	release, fresh, err := h.cfg.Interest(ctx, users, groups)
+	if err != nil {
+		h.log.Debug("other nodes are not heard yet", "error", err)
+	}
+	return release, fresh
 }
 
 func (h *Hub) setInitialising(c *client, on bool) {

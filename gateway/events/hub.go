@@ -26,11 +26,17 @@ type Config struct {
 	// MaxLateAcks how many messages are remembered for it. Defaults 2 min, 16384.
 	LateAcks    time.Duration
 	MaxLateAcks int
-	Workers     int      // delivery workers; default 8
-	Cluster     bool     // other nodes store messages too: gaps are waited for
-	MaxPayload  int      // told to clients in `session`
-	Features    []string // told to clients in `session`
-	Limits      Limits
+	Workers     int // delivery workers; default 8
+	// Cluster says that other nodes store messages too: gaps are waited for, and
+	// whoever carries events to them records that a message was fanned out.
+	Cluster bool
+	// Interest makes this node hear, from its return until release, what other nodes
+	// publish for the users and groups; fresh says that it had not heard all of them
+	// before. Nil on a node that runs alone.
+	Interest   func(ctx context.Context, users, groups []chat.ID) (release func(), fresh bool, err error)
+	MaxPayload int      // told to clients in `session`
+	Features   []string // told to clients in `session`
+	Limits     Limits
 	// CheckRevoked refuses an actor whose token was revoked after Authenticate had
 	// looked; nil: nobody's is.
 	CheckRevoked func(chat.Actor) error
@@ -46,6 +52,7 @@ const (
 	requestTimeout   = 10 * time.Second // of one request
 	lateSweep        = 5 * time.Second  // between two looks for what may be forgotten
 	streamIdle       = 5 * time.Minute  // after which a conversation's last seq is forgotten
+	interestTimeout  = 2 * time.Second  // for other nodes to be heard, before a connection goes on without
 	takeOverInterval = 2 * time.Second
 	takeOverBatch    = 200
 )

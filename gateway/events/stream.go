@@ -40,7 +40,8 @@ func (w *worker) stream(conversation chat.ID) *stream {
 
 // messageStored shows a message to the members' sockets here, in rising seq. A
 // seq at or below the last one is a repetition (an outbox taken over): it was
-// shown already. What this node stored itself is then recorded as shown.
+// shown already. What a node that runs
+// alone has shown is recorded as fanned out.
 func (w *worker) messageStored(e *chat.MessageStored, foreign bool) {
 	s := w.stream(e.Message.ConversationID)
 	if seq := e.Message.Seq; seq > s.last {
@@ -51,10 +52,13 @@ func (w *worker) messageStored(e *chat.MessageStored, foreign bool) {
 			w.emitBehind(s)
 		}
 	}
-	if !foreign {
-		w.hub.service.FannedOut(e.Message.ConversationID, e.Message.Seq)
-		w.senderHolds(e)
+	if foreign {
+		return
 	}
+	if !w.hub.cfg.Cluster {
+		w.hub.service.FannedOut(e.Message.ConversationID, e.Message.Seq)
+	}
+	w.senderHolds(e)
 }
 
 // emitNext shows the message that follows in the stream.

@@ -11,7 +11,7 @@ import (
 // something that a catch-up has to do in order with them.
 type job struct {
 	event   chat.Event
-	foreign bool // another node stored it, and closes its outbox event
+	foreign bool // another node stored it
 	do      func(*worker)
 }
 
