@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -64,15 +63,6 @@ func statements(db *pgxpool.Pool) storetest.Statements {
 		return n, err
 	}
 	return storetest.Statements{
-		Mute: func(conversation, user chat.ID, until time.Time) error {
-			return do(`UPDATE members SET muted_until = $3, settled = false WHERE conversation_id = $1 AND user_id = $2`, conversation, user, until)
-		},
-		Block: func(user, blocked chat.ID) error {
-			return do(`INSERT INTO blocks (user_id, blocked_id, created_at) VALUES ($1, $2, now())`, user, blocked)
-		},
-		Promote: func(conversation, user chat.ID, role chat.Role) error {
-			return do(`UPDATE members SET role = $3 WHERE conversation_id = $1 AND user_id = $2`, conversation, user, role)
-		},
 		Change: func(conversation chat.ID, seq int64, text string) error {
 			return do(`
 				WITH c AS (UPDATE conversations SET version = version + 1 WHERE id = $1 RETURNING version)

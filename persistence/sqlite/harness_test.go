@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -95,15 +94,6 @@ func statements(raw *sql.DB, clock chat.Clock) storetest.Statements {
 		return n, err
 	}
 	return storetest.Statements{
-		Mute: func(c, user chat.ID, until time.Time) error {
-			return exec("UPDATE members SET muted_until = ? WHERE conversation_id = ? AND user_id = ?", until.UnixMilli(), c[:], user[:])
-		},
-		Block: func(user, blocked chat.ID) error {
-			return exec("INSERT INTO blocks VALUES (?, ?, 0)", user[:], blocked[:])
-		},
-		Promote: func(c, user chat.ID, role chat.Role) error {
-			return exec("UPDATE members SET role = ? WHERE conversation_id = ? AND user_id = ?", string(role), c[:], user[:])
-		},
 		Change: func(c chat.ID, seq int64, text string) error {
 			if err := exec("UPDATE conversations SET version = version + 1 WHERE id = ?", c[:]); err != nil {
 				return err

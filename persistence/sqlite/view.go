@@ -67,9 +67,3 @@ func (v *viewRow) conversation() chat.Conversation {
 	c.MutedUntil, c.UpdatedAt = optionalTime(v.muted), chat.FromMillis(v.updatedAt)
 	return c
 }
-
-func scanConversation(row scanner) (chat.Conversation, error) {
-	var v viewRow
-	err := row.Scan(v.dest()...)
-	return v.conversation(), err
-}

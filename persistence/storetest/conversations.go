@@ -69,7 +69,7 @@ var directCases = map[string]func(*env){
 		e.code(chat.CodeInvalidArgument, err, "with oneself")
 		_, _, err = e.store.OpenDirect(e.ctx, a, chat.NewID())
 		e.code(chat.CodeNotFound, err, "with nobody")
-		e.ok(e.Statements.Block(b, a), "Block")
+		e.ok(e.store.Block(e.ctx, b, a), "Block")
 		_, _, err = e.store.OpenDirect(e.ctx, a, b)
 		e.code(chat.CodeForbidden, err, "blocked")
 		_, _, err = e.store.OpenDirect(e.ctx, b, a)
@@ -148,7 +148,7 @@ var groupCases = map[string]func(*env){
 		u := e.users(6)
 		owner, admin, member, late := u[0], u[1], u[2], u[3]
 		c := e.group(owner, admin, member)
-		e.ok(e.Statements.Promote(c, admin, chat.RoleAdmin), "Promote")
+		e.ok(e.store.SetRole(e.ctx, owner, c, admin, chat.RoleAdmin), "SetRole")
 		last := e.fill(owner, c, 3)
 		version := e.view(owner, c).Version
 		_, err := e.store.AddMembers(e.ctx, member, c, []chat.ID{late})
@@ -210,8 +210,8 @@ var groupCases = map[string]func(*env){
 		u := e.users(5)
 		owner, admin, other, member, gone := u[0], u[1], u[2], u[3], u[4]
 		c := e.group(owner, admin, other, member, gone)
-		e.ok(e.Statements.Promote(c, admin, chat.RoleAdmin), "Promote")
-		e.ok(e.Statements.Promote(c, other, chat.RoleAdmin), "Promote")
+		e.ok(e.store.SetRole(e.ctx, owner, c, admin, chat.RoleAdmin), "SetRole")
+		e.ok(e.store.SetRole(e.ctx, owner, c, other, chat.RoleAdmin), "SetRole")
 		e.code(chat.CodeForbidden, e.store.RemoveMember(e.ctx, member, c, gone), "a member by a member")
 		e.code(chat.CodeForbidden, e.store.RemoveMember(e.ctx, admin, c, owner), "the owner by an admin")
 		e.code(chat.CodeForbidden, e.store.RemoveMember(e.ctx, admin, c, other), "an admin by an admin")
@@ -251,7 +251,7 @@ var groupCases = map[string]func(*env){
 		e.Clock.Step(1e9)
 		_, err = e.store.AddMembers(e.ctx, u[0], c, []chat.ID{u[3]})
 		e.ok(err, "AddMembers")
-		e.ok(e.Statements.Promote(c, u[3], chat.RoleAdmin), "Promote")
+		e.ok(e.store.SetRole(e.ctx, u[0], c, u[3], chat.RoleAdmin), "SetRole")
 		for _, step := range []struct{ leaves, owner chat.ID }{
 			{u[0], u[3]}, // the only admin, though the youngest
 			{u[3], u[1]}, // then the longest member
@@ -270,7 +270,7 @@ var groupCases = map[string]func(*env){
 	"group/SecondOwnerStays": func(e *env) {
 		u := e.users(3)
 		c := e.group(u[0], u[1], u[2])
-		e.ok(e.Statements.Promote(c, u[2], chat.RoleOwner), "Promote")
+		e.ok(e.store.SetRole(e.ctx, u[0], c, u[2], chat.RoleOwner), "SetRole")
 		e.ok(e.store.RemoveMember(e.ctx, u[0], c, u[0]), "leaving")
 		if got := e.roles(u[1], c); got[u[2]] != chat.RoleOwner || got[u[1]] != chat.RoleMember {
 			e.Errorf("roles %v", got)

@@ -44,12 +44,6 @@ type Tuning struct {
 
 // Statements change the database behind the Store's back.
 type Statements struct {
-	// Mute sets until when user hears nothing of the conversation.
-	Mute func(conversation, user chat.ID, until time.Time) error
-	// Block keeps blocked away from user.
-	Block func(user, blocked chat.ID) error
-	// Promote gives a member a role.
-	Promote func(conversation, user chat.ID, role chat.Role) error
 	// Change edits a message as a later stage will: new text, editedAt, and the
 	// next version of the conversation on both.
 	Change func(conversation chat.ID, seq int64, text string) error

@@ -303,7 +303,7 @@ var listCases = map[string]func(*env){
 		e.fill(x, c1, 3)
 		e.fill(y, c2, 2)
 		e.fill(z, muted, 7)
-		e.ok(e.Statements.Mute(muted, me, e.Clock.Now().Add(time.Hour)), "Mute")
+		e.ok(e.store.Mute(e.ctx, me, muted, ptr(e.Clock.Now().Add(time.Hour))), "Mute")
 		check := func(want int64) {
 			e.Helper()
 			total, err := e.store.UnreadTotal(e.ctx, me)

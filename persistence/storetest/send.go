@@ -125,7 +125,7 @@ var sendCases = map[string]func(*env){
 	"send/Blocked": func(e *env) {
 		a, b, c := e.pair()
 		first := e.send(a, c, "X1")
-		e.ok(e.Statements.Block(b, a), "Block")
+		e.ok(e.store.Block(e.ctx, b, a), "Block")
 		_, err := e.trySend(a, c, "X2", "text")
 		e.code(chat.CodeForbidden, err, "Send of the blocked")
 		_, err = e.trySend(b, c, "Y1", "text")

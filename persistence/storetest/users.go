@@ -222,8 +222,8 @@ var contactCases = map[string]func(*env){
 		if got := ask(); !slices.Equal(got, want) {
 			e.Errorf("acquainted with %v, want the contact and the fellow member %v", got, want)
 		}
-		e.ok(e.Statements.Block(me, listed), "Block")
-		e.ok(e.Statements.Block(member, me), "Block")
+		e.ok(e.store.Block(e.ctx, me, listed), "Block")
+		e.ok(e.store.Block(e.ctx, member, me), "Block")
 		if got := ask(); len(got) != 0 {
 			e.Errorf("a block hides presence both ways; got %v", got)
 		}
