@@ -264,7 +264,7 @@ func TestNothingIsLeft(t *testing.T) {
 	f := newFixture(t, Options{}, echo)
 	before := runtime.NumGoroutine()
 	for i := range 300 {
-		if i%3 == 0 {
+		if i%10 == 0 {
 			p := f.openPolling()
 			p.post("1").want(t, 200, "ok")
 			take(t, f.sessions)
@@ -273,7 +273,7 @@ func TestNothingIsLeft(t *testing.T) {
 		c, _ := f.openWS()
 		c.sendText("4x")
 		c.wantText("4x")
-		if i%3 == 1 {
+		if i%2 == 1 {
 			c.write(clientFrame(ws.OpClose, nil, true))
 			c.wantClose(0)
 		} else {

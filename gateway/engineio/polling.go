@@ -81,9 +81,9 @@ func (s *Socket) servePoll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for {
-		msgs, size := s.takePoll(polling, get)
-		if get.refused != nil {
-			s.server.refuse(w, r, get.refused)
+		msgs, size, f := s.takePoll(polling, get)
+		if f != nil {
+			s.server.refuse(w, r, f)
 			return
 		}
 		if msgs != nil {
@@ -124,14 +124,14 @@ func (s *Socket) startPoll(get *pollRequest) (*pollingState, *refusal) {
 
 // takePoll takes what is to be answered now, nil for nothing yet. Its size stays in the budget
 // until polled.
-func (s *Socket) takePoll(polling *pollingState, get *pollRequest) ([]*Message, int) {
+func (s *Socket) takePoll(polling *pollingState, get *pollRequest) ([]*Message, int, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if get.refused != nil {
-		return nil, 0
+		return nil, 0, get.refused
 	}
 	if get.farewell != nil {
-		return []*Message{get.farewell}, 0
+		return []*Message{get.farewell}, 0, nil
 	}
 	msgs, size := s.queue[s.head:], 0
 	for _, m := range msgs {
@@ -148,10 +148,10 @@ func (s *Socket) takePoll(polling *pollingState, get *pollRequest) ([]*Message, 
 	case polling.noop:
 		msgs = []*Message{noopPacket}
 	default:
-		return nil, 0
+		return nil, 0, nil
 	}
 	polling.get, polling.noop = nil, false
-	return msgs, size
+	return msgs, size, nil
 }
 
 func (s *Socket) polled(size int) {
