@@ -1,6 +1,9 @@
 package chat
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // SendRequest is what a client asks: exactly one of ConversationID and ToUser
 // says where.
@@ -38,7 +41,9 @@ func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system
 		return
 	}
 	cmd.System = system
+	s.sending.Add(1)
 	s.store.Send(s.bound(ctx), cmd, func(result SendResult, err error) {
+		defer s.sending.Add(-1)
 		if err != nil {
 			done(Sent{}, err)
 			return
@@ -49,6 +54,25 @@ func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system
 			s.show(context.WithoutCancel(ctx), actor.SocketID, result, raw)
 		}
 	})
+}
+
+// Sending is the number of sends that are handed to the store and not answered and
+// shown yet.
+func (s *Service) Sending() int64 { return s.sending.Load() }
+
+// Settle returns when every send has been answered and shown, for the end of a node
+// that takes no more of them; else with ctx's error.
+func (s *Service) Settle(ctx context.Context) error {
+	look := time.NewTicker(2 * time.Millisecond)
+	defer look.Stop()
+	for s.Sending() > 0 {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // command checks the request and turns it into what the store takes.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -24,6 +25,7 @@ type Service struct {
 	sendTimeout  time.Duration
 	sends, opens Limiter
 	revocations  *Revocations
+	sending      atomic.Int64 // sends that were handed to the store and are not shown yet
 
 	// A pair's direct conversation never changes, so it is remembered: a send to
 	// a user then needs no look-up of its own.

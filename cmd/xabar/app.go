@@ -21,7 +21,6 @@ import (
 	"xabar/gateway/socketio"
 	"xabar/internal/ratelimit"
 	"xabar/persistence"
-	"xabar/rooms"
 	"xabar/web"
 )
 
@@ -39,12 +38,14 @@ type App struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 
-	store    chat.Store
-	presence *rooms.MemoryPresence
-	hub      *events.Hub
-	revoked  *chat.Revocations
-	io       *socketio.Server
-	health   *httpapi.Health
+	store        chat.Store
+	sharing      *sharing
+	service      *chat.Service
+	hub          *events.Hub
+	authenticate events.Authenticate
+	revoked      *chat.Revocations
+	io           *socketio.Server
+	health       *httpapi.Health
 
 	public, admin               *http.Server
 	publicListener, adminListen net.Listener
@@ -107,17 +108,13 @@ func (a *App) listen(ctx context.Context) (err error) {
 
 // wire makes everything between the store and the listeners.
 func (a *App) wire(authenticator *auth.Authenticator) error {
-	a.presence = rooms.NewMemoryPresence(chat.SystemClock{}, a.store.SetLastSeen, a.log)
-	a.hub = events.New(events.Config{
-		Authenticate: authenticator.Authenticate,
-		CheckRevoked: a.revoked.Check,
-		AckTimeout:   a.cfg.AckTimeout,
-		Limits:       events.Limits{Events: ratelimit.Rate(a.cfg.LimitEvents), Connections: int(a.cfg.LimitConnections)},
-		MaxPayload:   maxPayload,
-		Logger:       a.log,
-	})
-	service := chat.NewService(chat.ServiceConfig{
-		Store: a.store, Broadcaster: a.hub, Presence: a.presence, Logger: a.log,
+	var err error
+	a.authenticate = authenticator.Authenticate
+	if a.sharing, err = a.share(func() *chat.Service { return a.service }); err != nil {
+		return err
+	}
+	a.service = chat.NewService(chat.ServiceConfig{
+		Store: a.store, Broadcaster: a.sharing.broadcaster, Presence: a.sharing.presence, Logger: a.log,
 		Revocations: a.revoked,
 		Sends:       userLimit(a.cfg.LimitSends), Opens: userLimit(a.cfg.LimitConversations),
 	})
@@ -136,13 +133,18 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 			Logger:         a.log,
 			Metrics:        newEngineMetrics(a.registry),
 		},
-		Hooks: newSocketHooks(a.registry),
+		Adapter: a.sharing.adapter,
+		Hooks:   newSocketHooks(a.registry),
 	})
-	a.hub.Attach(service, a.presence, a.io.Namespace)
+	a.hub.Attach(a.service, a.sharing.presence, a.io.Namespace)
 	a.registerGauges()
 
-	a.health = httpapi.NewHealth(a.log, httpapi.Check{Name: "store", Required: true, Probe: a.store.Ping})
-	publicRoutes, err := a.publicRoutes(service, authenticator)
+	checks := []httpapi.Check{{Name: "store", Required: true, Probe: a.store.Ping}}
+	if redis := a.sharing.redis; redis != nil {
+		checks = append(checks, httpapi.Check{Name: "redis", Probe: probeRedis(redis)})
+	}
+	a.health = httpapi.NewHealth(a.log, checks...)
+	publicRoutes, err := a.publicRoutes(a.service, authenticator)
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,12 @@ func (a *App) Run(ctx context.Context) error {
 	hubCtx, stopHub := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopHub()
 	group, failed := errgroup.WithContext(ctx)
+	redisCtx, stopRedis := context.WithCancel(hubCtx)
+	defer stopRedis()
 	group.Go(func() error { return a.hub.Run(hubCtx) })
+	if redis := a.sharing.redis; redis != nil {
+		group.Go(func() error { return redis.Run(redisCtx) })
+	}
 	group.Go(func() error { return a.revoked.Run(failed) })
 	group.Go(func() error { return serve(a.public, a.publicListener) })
 	group.Go(func() error { return serve(a.admin, a.adminListen) })
@@ -226,7 +233,7 @@ func (a *App) Run(ctx context.Context) error {
 	a.log.Info("listening", "url", addresses.Public, "admin_url", addresses.Admin, "version", version(), "demo", a.cfg.Demo)
 
 	<-failed.Done()
-	drainErr := a.drain(context.WithoutCancel(ctx), stopHub)
+	drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub)
 	return errors.Join(group.Wait(), drainErr)
 }
 
@@ -241,7 +248,7 @@ func serve(server *http.Server, listener net.Listener) error {
 // drain ends the node in the order in which nothing is lost: not ready, clients sent
 // elsewhere, connections closed, requests finished, what is queued stored, and last the
 // address on which all this could be watched.
-func (a *App) drain(ctx context.Context, stopHub context.CancelFunc) error {
+func (a *App) drain(ctx context.Context, stopRedis, stopHub context.CancelFunc) error {
 	start := time.Now()
 	a.log.Info("draining", "connections", a.io.Engine().Sockets())
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
@@ -256,7 +263,9 @@ func (a *App) drain(ctx context.Context, stopHub context.CancelFunc) error {
 	step("drain sockets", a.hub.Drain(ctx))
 	step("close connections", a.io.Shutdown(ctx))
 	step("finish requests", a.public.Shutdown(ctx))
-	step("store who was here last", a.presence.Close())
+	step("finish sends", a.service.Settle(ctx))
+	stopRedis()
+	step("store who was here last", a.sharing.close())
 	step("close the store", a.store.Close())
 	stopHub()
 	step("close the admin address", a.admin.Shutdown(ctx))

@@ -57,6 +57,9 @@ type Config struct {
 	AdminListen string `default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address for /healthz, /readyz and /metrics. Keep it private."`
 	Storage
 	KeySettings
+	RedisURL           string        `name:"redis-url" placeholder:"URL" help:"redis://user:password@host:6379/0 (rediss:// for TLS; ?master_name=NAME for Sentinel, ?cluster=true for Cluster): share rooms, presence and messages with other nodes. Needs PostgreSQL."`
+	RedisSharded       bool          `help:"Use the sharded pub/sub of Redis 7 (wire format of createShardedAdapter). The same on all nodes."`
+	PresenceTTL        time.Duration `name:"presence-ttl" default:"30s" placeholder:"TIME" help:"With Redis: how long the users of a node that died count as online."`
 	ServerKey          string        `placeholder:"KEY" help:"What your own server shows to use /admin. Without it there is no /admin."`
 	AllowedOrigins     []string      `placeholder:"ORIGIN" help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
 	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
@@ -107,24 +110,30 @@ func givenFlags(k *kong.Context) map[string]bool {
 // resolve fills in what follows from what is set (demo mode) and refuses what can't
 // work together. It touches neither network nor disk.
 func (c *Config) resolve() error {
-	if !c.given("demo", "jwt-secret", "jwt-public-key", "jwks-url", "database-url", "listen", "admin-listen") {
+	if !c.given("demo", "jwt-secret", "jwt-public-key", "jwks-url", "database-url", "redis-url", "listen", "admin-listen") {
 		c.Demo = true
 	}
 	var errs []error
 	for _, s := range []struct{ name, value string }{
 		{"jwt-secret", c.JWTSecret}, {"jwt-public-key", c.JWTPublicKey}, {"jwks-url", c.JWKSURL},
-		{"database-url", c.DatabaseURL}, {"server-key", c.ServerKey},
+		{"database-url", c.DatabaseURL}, {"redis-url", c.RedisURL}, {"server-key", c.ServerKey},
 	} {
 		// A setting that went missing on its way here must not turn into a default.
 		if c.given(s.name) && strings.TrimSpace(s.value) == "" {
 			errs = append(errs, fmt.Errorf("--%s is set, but empty", s.name))
 		}
 	}
+	if c.RedisURL != "" && strings.HasPrefix(c.url(), "sqlite:") {
+		errs = append(errs, errors.New("--redis-url is for several nodes, and they need one PostgreSQL: set --database-url postgres://… too"))
+	}
 	if c.DataDir == "" {
 		errs = append(errs, errors.New("--data-dir is empty"))
 	}
 	if !c.Demo && !c.given("jwt-secret", "jwt-public-key", "jwks-url") {
 		errs = append(errs, errors.New("there is no key to check tokens with: set --jwt-secret, --jwt-public-key or --jwks-url, or try --demo"))
+	}
+	if c.PresenceTTL < 5*time.Second || c.PresenceTTL > 10*time.Minute {
+		errs = append(errs, errors.New("--presence-ttl must be from 5s to 10m"))
 	}
 	if c.AckTimeout < 10*time.Millisecond || c.AckTimeout > time.Minute {
 		errs = append(errs, errors.New("--ack-timeout must be from 10ms to 1m"))

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"xabar/chat"
+	"xabar/gateway/events"
+	"xabar/gateway/socketio"
+	"xabar/internal/ratelimit"
+	"xabar/rooms"
+)
+
+// sharing is what connects a node with others: nothing on a node that runs alone.
+type sharing struct {
+	redis       *rooms.Redis // nil: alone
+	presence    chat.Presence
+	broadcaster chat.Broadcaster
+	adapter     socketio.AdapterFactory
+	close       func() error // of what Run does not end
+}
+
+// localRooms are rooms that no other node needs to know of.
+var localRooms = []string{"presence:"}
+
+// share connects the node's hub with those of other nodes, where --redis-url says
+// so. service is asked only once events flow.
+func (a *App) share(service func() *chat.Service) (*sharing, error) {
+	config := events.Config{
+		Authenticate: a.authenticate,
+		CheckRevoked: a.revoked.Check,
+		AckTimeout:   a.cfg.AckTimeout,
+		Limits:       events.Limits{Events: ratelimit.Rate(a.cfg.LimitEvents), Connections: int(a.cfg.LimitConnections)},
+		MaxPayload:   maxPayload,
+		Logger:       a.log,
+	}
+	if a.cfg.RedisURL == "" {
+		a.hub = events.New(config)
+		alone := rooms.NewMemoryPresence(chat.SystemClock{}, a.store.SetLastSeen, a.log)
+		return &sharing{presence: alone, broadcaster: a.hub, adapter: rooms.Memory(), close: alone.Close}, nil
+	}
+	redis, err := rooms.Open(a.cfg.RedisURL, rooms.Options{
+		Sharded: a.cfg.RedisSharded, LocalRooms: localRooms, PresenceTTL: a.cfg.PresenceTTL, Logger: a.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var bus *rooms.Bus
+	config.Cluster = true
+	config.Interest = func(ctx context.Context, users, groups []chat.ID) (func(), bool, error) {
+		return bus.Hold(ctx, users, groups)
+	}
+	a.hub = events.New(config)
+	bus = redis.Bus(rooms.BusConfig{
+		Local: a.hub,
+		Receive: func(event chat.Event) {
+			if err := a.hub.Receive(context.Background(), event); err != nil {
+				a.log.Debug("an event of another node came too late", "error", err)
+			}
+		},
+		Published: func(e chat.MessageStored) { service().FannedOut(e.Message.ConversationID, e.Message.Seq) },
+	})
+	redis.OnRecovered(func(time.Time) { a.hub.Repair() })
+	return &sharing{
+		redis: redis, presence: redis.Presence(chat.SystemClock{}, a.store.SetLastSeen),
+		broadcaster: bus, adapter: redis.Adapters(), close: func() error { return nil },
+	}, nil
+}
+
+// probeRedis is a check of /readyz: without Redis a node is degraded, not down.
+func probeRedis(redis *rooms.Redis) func(context.Context) error {
+	return func(context.Context) error {
+		if reasons := redis.Health(); len(reasons) > 0 {
+			return errors.New(strings.Join(reasons, "; "))
+		}
+		return nil
+	}
+}
