@@ -3,6 +3,8 @@
 GO      ?= go
 BIN     := $(CURDIR)/bin
 JS      := internal/testkit/js
+NODES   := rooms/testdata/node
+WEB     := web
 
 GOLANGCI_VERSION    := v2.15.0
 GOVULNCHECK_VERSION := v1.9.0
@@ -21,14 +23,20 @@ help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Run the gateway in demo mode on http://127.0.0.1:3000
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory page; \
+	else echo "Without npm the binary has no chat page; everything else works"; fi
 	@echo "Building Xabar (the first time takes a minute or two)"
 	@$(GO) build -o $(BIN)/xabar ./cmd/xabar && exec $(BIN)/xabar serve
 
 build: ## Build bin/xabar
 	$(GO) build -trimpath -o $(BIN)/xabar ./cmd/xabar
 
-test: test-deps ## Run all tests with the race detector (PKG=./chat/... FLAGS='-run X' narrow it)
+test: test-deps test-web ## Run all tests with the race detector (PKG=./chat/... FLAGS='-run X' narrow it)
 	$(GO) test -race $(FLAGS) $(PKG)
+
+test-web: $(WEB)/node_modules/.package-lock.json ## Check and test the TypeScript: client library and page
+	npm run --silent --prefix $(WEB) check
+	npm test --silent --prefix $(WEB)
 
 check: format vet lint generated test vuln ## Everything that CI checks
 
@@ -66,19 +74,28 @@ $(GOVULNCHECK):
 	@GOBIN=$(BIN) GOFLAGS= $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 	@mv $(BIN)/govulncheck $@
 
-test-deps: js-clients system-deps # what the tests start
+test-deps: js-clients page system-deps # what the tests start
 
-js-clients: $(JS)/node_modules/.package-lock.json ## Install the official Socket.IO clients for tests
+js-clients: $(JS)/node_modules/.package-lock.json $(NODES)/node_modules/.package-lock.json ## Install the official Socket.IO clients (and Node servers) for tests
 
-$(JS)/node_modules/.package-lock.json: $(JS)/package.json $(JS)/package-lock.json
-	@command -v npm >/dev/null || { echo "The tests need Node 18 or newer with npm."; exit 1; }
-	npm ci --prefix $(JS) --no-audit --no-fund --loglevel=error
+# npm writes this file last: it is there when everything is.
+%/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	@command -v npm >/dev/null || { echo "The tests need Node 20 or newer with npm."; exit 1; }
+	@echo "Installing npm packages in $*"
+	@npm ci --prefix $* --no-audit --no-fund --loglevel=error
+	@touch $@
+
+page: $(WEB)/dist/index.html ## Build the chat page into the binary's sources
+
+$(WEB)/dist/index.html: $(WEB)/node_modules/.package-lock.json $(shell git ls-files '$(WEB)/app' '$(WEB)/client/src' '$(WEB)/public' '$(WEB)/*.ts' '$(WEB)/*.html' 2>/dev/null)
+	@echo "Building the page"
+	@npm run --silent --prefix $(WEB) build -- --logLevel warn
 	@touch $@
 
 system-deps:
 	@.ci/system-deps
 
 clean: ## Remove what was built or installed here
-	rm -rf $(BIN) $(JS)/node_modules
+	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist
 
-.PHONY: help run build test check format vet lint generated validate-api vuln test-deps js-clients system-deps clean
+.PHONY: help run build test check format vet lint generated validate-api vuln test-web test-deps js-clients page system-deps clean
