@@ -3,10 +3,8 @@ package rooms
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -53,18 +51,19 @@ type RedisPresence struct {
 	channel  string
 	lease    time.Duration
 	wake     chan struct{} // holds one: dirty has something
+	missed   chan struct{} // holds one: changes of other nodes may not have been heard
 
 	mu      sync.Mutex // guards the fields below
 	users   map[chat.ID]*onlineUser
 	dirty   map[chat.ID]time.Time // users whose state Redis has not heard of, with when they left
 	watch   func(chat.PresenceState)
+	watched func() []chat.ID
 	closed  bool
-	healthy bool      // the last round trip worked
-	renewed time.Time // when the lease was last renewed
+	alone   map[chat.ID]struct{} // users who were told here without Redis
+	healthy bool                 // the last round trip worked
+	renewed time.Time            // when the lease was last renewed
 
 	round int // of run's goroutine
-
-	announcements atomic.Int64
 }
 
 // Presence makes the node's presence, which stores last times through lastSeen. Call it once,
@@ -75,12 +74,18 @@ func (r *Redis) Presence(clock chat.Clock, lastSeen LastSeen) *RedisPresence {
 		// A dead node's last renewal was up to a round before, and another round passes until
 		// somebody looks.
 		lease: r.opts.PresenceTTL - 2*presenceRound(r.opts.PresenceTTL),
-		wake:  make(chan struct{}, 1),
-		users: map[chat.ID]*onlineUser{}, dirty: map[chat.ID]time.Time{},
-		watch: func(chat.PresenceState) {},
+		wake:  make(chan struct{}, 1), missed: make(chan struct{}, 1),
+		users: map[chat.ID]*onlineUser{}, dirty: map[chat.ID]time.Time{}, alone: map[chat.ID]struct{}{},
+		watch: func(chat.PresenceState) {}, watched: func() []chat.ID { return nil },
 	}
 	r.pres = p
 	r.sub.touch(classic, p.channel, p)
+	r.OnRecovered(func(time.Time) {
+		select {
+		case p.missed <- struct{}{}:
+		default:
+		}
+	})
 	return p
 }
 
@@ -93,6 +98,14 @@ func (p *RedisPresence) Watch(f func(chat.PresenceState)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.watch = f
+}
+
+// Watched sets who knows whose changes this node must hear. After an outage these are looked up and
+// told to Watch whether they have changed or not, without a last time. Set it before Run.
+func (p *RedisPresence) Watched(f func() []chat.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watched = f
 }
 
 // Connect implements chat.Presence. It never waits for Redis.
@@ -111,6 +124,9 @@ func (p *RedisPresence) Connect(_ context.Context, user chat.ID, connection stri
 	}
 	u.connections[connection] = struct{}{}
 	alone, watch := first && !p.healthy, p.watch
+	if alone {
+		p.alone[user] = struct{}{}
+	}
 	p.mu.Unlock()
 	if first {
 		p.poke()
@@ -153,6 +169,7 @@ func (p *RedisPresence) leave(user chat.ID, u *onlineUser) {
 		return
 	}
 	delete(p.users, user)
+	delete(p.alone, user)
 	p.dirty[user] = u.left
 	p.poke()
 }
@@ -160,33 +177,44 @@ func (p *RedisPresence) leave(user chat.ID, u *onlineUser) {
 // Online implements chat.Presence. Who is connected here is known; for the others Redis is asked,
 // and while it does not answer they count as offline.
 func (p *RedisPresence) Online(ctx context.Context, users []chat.ID) ([]bool, error) {
+	online, err := p.ask(ctx, users)
+	if err != nil {
+		p.r.log.Debug("presence of other nodes is not known", "error", err)
+	}
+	return online, nil
+}
+
+// ask is Online, with the error for which only this node's part of the answer is known.
+func (p *RedisPresence) ask(ctx context.Context, users []chat.ID) ([]bool, error) {
 	online := make([]bool, len(users))
-	var ask []int
+	var unknown []int
 	p.mu.Lock()
 	for i, user := range users {
 		if online[i] = p.users[user] != nil; !online[i] {
-			ask = append(ask, i)
+			unknown = append(unknown, i)
 		}
 	}
 	healthy := p.healthy
 	p.mu.Unlock()
-	if len(ask) == 0 || !healthy {
+	if len(unknown) == 0 {
 		return online, nil
+	}
+	if !healthy {
+		return online, ErrUnavailable
 	}
 	ctx, cancel := context.WithTimeout(ctx, presenceQuery)
 	defer cancel()
-	cmds := make([]*redis.BoolCmd, len(ask))
+	cmds := make([]*redis.BoolCmd, len(unknown))
 	_, err := p.r.server.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for n, i := range ask {
+		for n, i := range unknown {
 			cmds[n] = pipe.HExists(ctx, p.bucket(bucketOf(users[i])), string(users[i][:]))
 		}
 		return nil
 	})
 	if err != nil {
-		p.r.log.Warn("presence of other nodes is not known", "error", err)
-		return online, nil
+		return online, err
 	}
-	for n, i := range ask {
+	for n, i := range unknown {
 		online[i] = cmds[n].Val()
 	}
 	return online, nil
@@ -206,11 +234,11 @@ func (p *RedisPresence) bucket(n int) string { return fmt.Sprintf("%s{%d}", p.r.
 
 func (p *RedisPresence) nodesKey() string { return p.r.name("nodes") }
 
-// stale says that Redis has not taken this node's state for a while.
+// stale says that Redis has not taken this node's state.
 func (p *RedisPresence) stale() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.renewed.IsZero() && time.Since(p.renewed) > p.lease || !p.healthy && !p.renewed.IsZero()
+	return !p.healthy || time.Since(p.renewed) > p.lease
 }
 
 // wants and receive implement sink.
@@ -229,226 +257,18 @@ func (p *RedisPresence) receive(_ string, payload []byte) {
 			at := chat.FromMillis(ms)
 			state.LastSeenAt = &at
 		}
-		p.announcements.Add(1)
-		watch(state)
-	}
-}
-
-// run writes to Redis until ctx ends, and then has this node's lease end with the grace: users
-// who have not come back elsewhere by then are announced by other nodes.
-func (p *RedisPresence) run(ctx context.Context) {
-	ticker := time.NewTicker(presenceRound(p.r.opts.PresenceTTL))
-	defer ticker.Stop()
-	p.beat(ctx)
-	for {
-		select {
-		case <-ctx.Done():
-			p.goodbye(context.WithoutCancel(ctx))
-			return
-		case <-p.wake:
-			p.flush(ctx)
-		case <-ticker.C:
-			p.beat(ctx)
+		if !p.toldBefore(state) {
+			watch(state)
 		}
 	}
 }
 
-// beat renews the lease, writes what is pending, compares a part of the buckets and takes
-// away dead nodes.
-func (p *RedisPresence) beat(ctx context.Context) {
-	known, dead, err := p.renew(ctx, p.lease)
-	if err == nil && known {
-		err = p.flush(ctx)
-	}
-	if err == nil {
-		from, n := p.round*presenceBuckets/presenceRounds, presenceBuckets/presenceRounds
-		if !known { // Redis has lost it all, or others have taken this node for dead
-			from, n = 0, presenceBuckets
-		}
-		p.round = (p.round + 1) % presenceRounds
-		err = p.compare(ctx, from, n)
-	}
-	if err == nil && !known {
-		err = p.flush(ctx)
-	}
-	p.setHealthy(ctx, err)
-	for _, d := range dead {
-		if err := p.bury(ctx, d); err != nil {
-			p.r.log.Warn("a dead node's users could not be taken away; somebody tries again", "error", err)
-		}
-	}
-}
-
-func (p *RedisPresence) setHealthy(ctx context.Context, err error) {
-	p.mu.Lock()
-	changed := p.healthy != (err == nil)
-	p.healthy = err == nil
-	if err == nil {
-		p.renewed = time.Now()
-	}
-	p.mu.Unlock()
-	if changed && err != nil && ctx.Err() == nil {
-		p.r.log.Warn("presence is known for this node alone", "error", err)
-	}
-}
-
-// deadNode is a node whose lease has run out.
-type deadNode struct {
-	id   string
-	seen time.Time // when it was last alive, at least
-}
-
-// renew renews the lease. known is false when Redis did not know this node.
-func (p *RedisPresence) renew(ctx context.Context, lease time.Duration) (known bool, dead []deadNode, err error) {
-	result, err := beatScript.Run(ctx, p.r.server.client, []string{p.nodesKey()},
-		p.node, lease.Milliseconds(), buryTime.Milliseconds()).Slice()
-	if err != nil {
-		return false, nil, err
-	}
-	for i := 1; i+1 < len(result); i += 2 {
-		id, _ := result[i].(string)
-		expired, _ := result[i+1].(int64)
-		dead = append(dead, deadNode{id: id, seen: time.UnixMilli(expired).Add(-p.lease)})
-	}
-	first, ok := result[0].(int64)
-	if !ok {
-		return false, nil, errors.New("rooms: unexpected answer of the beat script")
-	}
-	return first == 1, dead, nil
-}
-
-// flush writes the state of the users in dirty. What fails stays dirty.
-func (p *RedisPresence) flush(ctx context.Context) error {
-	for {
-		changes := p.takeDirty()
-		if len(changes) == 0 {
-			return nil
-		}
-		if err := p.write(ctx, changes); err != nil {
-			p.mu.Lock()
-			for user, left := range changes {
-				if _, newer := p.dirty[user]; !newer {
-					p.dirty[user] = left
-				}
-			}
-			p.mu.Unlock()
-			p.setHealthy(ctx, err)
-			return err
-		}
-	}
-}
-
-// takeDirty takes as many users as one round trip can write.
-func (p *RedisPresence) takeDirty() map[chat.ID]time.Time {
+// toldBefore says that the sockets of this node have heard it when Redis could not.
+func (p *RedisPresence) toldBefore(state chat.PresenceState) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.dirty) == 0 {
-		return nil
-	}
-	taken := make(map[chat.ID]time.Time)
-	for user, left := range p.dirty {
-		taken[user] = left
-		delete(p.dirty, user)
-		if len(taken) == presencePipeline*4 {
-			break
-		}
-	}
-	return taken
+	_, told := p.alone[state.UserID]
+	delete(p.alone, state.UserID)
+	return told && state.Online
 }
 
-// change is one bucket's part of a write.
-type change struct {
-	join, leave []any // users; users and times in turn
-	left        []chat.ID
-}
-
-func (p *RedisPresence) write(ctx context.Context, changes map[chat.ID]time.Time) error {
-	buckets := map[int]*change{}
-	p.mu.Lock()
-	for user, left := range changes {
-		c := buckets[bucketOf(user)]
-		if c == nil {
-			c = &change{}
-			buckets[bucketOf(user)] = c
-		}
-		if p.users[user] != nil {
-			c.join = append(c.join, string(user[:]))
-		} else {
-			c.leave = append(c.leave, string(user[:]), millis(left))
-			c.left = append(c.left, user)
-		}
-	}
-	p.mu.Unlock()
-	leaves := map[int]*redis.Cmd{}
-	err := p.pipelined(ctx, func(pipe redis.Pipeliner) {
-		for n, c := range buckets {
-			if len(c.join) > 0 {
-				joinScript.EvalSha(ctx, pipe, []string{p.bucket(n)}, append([]any{p.channel, p.node}, c.join...)...)
-			}
-			if len(c.leave) > 0 {
-				leaves[n] = leaveScript.EvalSha(ctx, pipe, []string{p.bucket(n)}, append([]any{p.channel, p.node}, c.leave...)...)
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	seen := map[chat.ID]time.Time{}
-	for n, cmd := range leaves {
-		gone, err := cmd.Int64Slice()
-		if err != nil {
-			return err
-		}
-		for _, i := range gone {
-			user := buckets[n].left[i]
-			seen[user] = changes[user]
-		}
-	}
-	p.store(ctx, seen)
-	return nil
-}
-
-// millis is a time as 8 bytes.
-func millis(t time.Time) string {
-	return string(binary.BigEndian.AppendUint64(nil, uint64(t.UnixMilli())))
-}
-
-// pipelined runs scripts in one round trip, and once more with their texts if Redis does not
-// know them (any more).
-func (p *RedisPresence) pipelined(ctx context.Context, f func(pipe redis.Pipeliner)) error {
-	exec := func() error {
-		ctx, cancel := context.WithTimeout(ctx, 2*ioTimeout)
-		defer cancel()
-		_, err := p.r.server.client.Pipelined(ctx, func(pipe redis.Pipeliner) error { f(pipe); return nil })
-		return err
-	}
-	err := exec()
-	if !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return err
-	}
-	if err := p.load(ctx); err != nil {
-		return err
-	}
-	return exec() // what was done the first time is done again to no effect
-}
-
-// load teaches the scripts to Redis, to all masters of a cluster.
-func (p *RedisPresence) load(ctx context.Context) error {
-	for _, s := range []*redis.Script{joinScript, leaveScript, compareScript, buryScript} {
-		if err := s.Load(ctx, p.r.server.client).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *RedisPresence) store(ctx context.Context, seen map[chat.ID]time.Time) {
-	if len(seen) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := p.lastSeen(ctx, seen); err != nil {
-		p.r.log.Warn("last times were not stored", "users", len(seen), "error", err)
-	}
-}
