@@ -30,12 +30,15 @@ func (s *Store) SetRole(ctx context.Context, by, conversation, user chat.ID, rol
 		if err != nil {
 			return err
 		}
+		if g.kind != chat.Group {
+			return chat.Errorf(chat.CodeForbidden, "")
+		}
 		var target chat.Role
 		err = tx.QueryRow(ctx, `SELECT role FROM members WHERE conversation_id = $1 AND user_id = $2`, conversation, user).Scan(&target)
 		if err != nil {
 			return notFoundRow(err)
 		}
-		if g.kind != chat.Group || g.role != chat.RoleOwner {
+		if g.role != chat.RoleOwner {
 			return chat.Errorf(chat.CodeForbidden, "")
 		}
 		if _, err := tx.Exec(ctx, `UPDATE members SET role = $3 WHERE conversation_id = $1 AND user_id = $2`, conversation, user, role); err != nil {

@@ -116,6 +116,12 @@ func (c *Checker) Operations() []string {
 // Operation is what the description says of an operation.
 func (c *Checker) Operation(id string) *openapi3.Operation { return c.operations[id].Operation }
 
+// Route is the operation's method and path.
+func (c *Checker) Route(id string) (method, path string) {
+	route := c.operations[id]
+	return route.Method, route.Path
+}
+
 // Example is the description's example of the operation's body; nil if it has none.
 func (c *Checker) Example(id string) any {
 	if body := c.operations[id].Operation.RequestBody; body != nil {

@@ -82,7 +82,7 @@ var rows = []row{
 	{operation: "listMembers", method: "GET", path: "/conversations/{id}/members", blocked: 200, member: 200, admin: 200, owner: 200},
 	{operation: "addMembers", method: "POST", path: "/conversations/{id}/members",
 		body: func(_ *world, c *cast) any { return object{"user_ids": []string{c.target.id}} }, blocked: 403, member: 403, admin: 200, owner: 200},
-	{operation: "setRole", method: "PATCH", path: "/conversations/{id}/members/{member}", body: fixed(object{"role": "member"}), blocked: 404, member: 403, admin: 403, owner: 204},
+	{operation: "setRole", method: "PATCH", path: "/conversations/{id}/members/{member}", body: fixed(object{"role": "member"}), blocked: 403, member: 403, admin: 403, owner: 204},
 	{operation: "removeMember", method: "DELETE", path: "/conversations/{id}/members/{owner}", blocked: 403, member: 403, admin: 403, owner: 204},
 
 	{operation: "openConversation", method: "POST", path: "/conversations",
