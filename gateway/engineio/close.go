@@ -88,7 +88,7 @@ func (s *Socket) closeLocked(reason Reason, err error, how ending) {
 		if reason == ReasonTransportClose { // the client's own close packet: it knows
 			farewell = noopPacket
 		}
-		s.polling.end(farewell)
+		s.polling.end(s.server, farewell)
 	}
 	if s.ws != nil {
 		s.endConn(s.ws, how, free)
@@ -98,17 +98,27 @@ func (s *Socket) closeLocked(reason Reason, err error, how ending) {
 
 // endConn ends the connection of a closed session. free tells that a frame may be written.
 func (s *Socket) endConn(c *conn, how ending, free bool) {
-	switch {
-	case how == endFlushed:
-		c.linger()
-	case !free:
-		c.close()
-	case c.raw == nil:
-		code := s.goodbyeCode()
-		s.server.spawn(func() { c.goodbye(code, how, true) })
-	default:
-		c.goodbye(s.goodbyeCode(), how, false)
+	code := s.goodbyeCode()
+	s.server.endLater(c, func() {
+		switch {
+		case how == endFlushed:
+			c.linger()
+		case !free:
+			c.close()
+		default:
+			c.goodbye(code, how, c.raw == nil)
+		}
+	})
+}
+
+// endLater calls end, which ends c. A plain socket never waits; TLS sends an alert first, which can,
+// and nobody who closes a session is made to.
+func (s *Server) endLater(c *conn, end func()) {
+	if c.raw != nil {
+		end()
+		return
 	}
+	s.spawn(end)
 }
 
 // goodbyeCode is the close code for the reason, 0 for none, as Node's server sends it.

@@ -10,7 +10,9 @@
 //	srv := engineio.NewServer(engineio.Options{}, func(s *engineio.Socket) engineio.Session {
 //		return &mySession{socket: s}
 //	})
-//	http.ListenAndServe(":3000", srv)
+//	hs := engineio.HTTPServer(srv) // an http.Server with sensible limits
+//	hs.Addr = ":3000"
+//	err := hs.ListenAndServe()
 //
 // The application is a [Session] per connection: its calls never overlap and
 // come in the order in which the client sent. It answers with [Socket.Send], which

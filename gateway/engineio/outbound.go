@@ -97,12 +97,13 @@ func (s *Socket) markDirty() {
 	s.flusher.add(s)
 }
 
-// flush is called by the flusher.
+// flush is called by the flusher. One write is a socket's turn; if more is left, it goes to the end
+// of the list, so that a busy socket does not keep the others waiting.
 func (s *Socket) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dirty = false
-	s.startDrain(drainAll)
+	s.startDrain(drainOnce)
 }
 
 // flushRead is called by the reader when it has handled all that was read, so that the answers

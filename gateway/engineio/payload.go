@@ -16,7 +16,7 @@ var errPayload = errors.New("engineio: parser error")
 // errTooManyPackets: a polling body holds more packets than Options.MaxPackets.
 var errTooManyPackets = errors.New("engineio: too many packets in a payload")
 
-// stop is returned by the function given to a decoder to end it without an error.
+// errStop is returned by the function given to a decoder to end it.
 var errStop = errors.New("stop")
 
 // decodePayload calls f for each packet of a text body of protocol 4, in order, until f fails

@@ -46,7 +46,7 @@ func (p *pollingState) wake() {
 
 // end ends the transport: the waiting GET gets farewell, a POST is not read further, a candidate
 // connection is cut.
-func (p *pollingState) end(farewell *Message) {
+func (p *pollingState) end(server *Server, farewell *Message) {
 	if p.get != nil {
 		p.get.farewell = farewell
 		p.wake()
@@ -58,7 +58,7 @@ func (p *pollingState) end(farewell *Message) {
 	}
 	if p.probe != nil {
 		p.probe.stop()
-		p.probe.conn.close()
+		server.endLater(p.probe.conn, p.probe.conn.close)
 		p.probe = nil
 	}
 }

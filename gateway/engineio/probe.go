@@ -158,7 +158,7 @@ func (s *Socket) upgrade(c *conn) bool {
 	if get := polling.get; get != nil && get.late { // it and the upgrade packet overtook each other
 		get.refused = refuseRequest
 	}
-	polling.end(closePacket)
+	polling.end(s.server, closePacket)
 	s.server.metrics.Upgraded()
 	if s.state == stateClosing {
 		s.pushCloseFrame()

@@ -62,4 +62,19 @@ func TestTLS(t *testing.T) {
 	s.socket.CloseNow()
 	c.wantClose(0)
 	s.wantEnd(t, ReasonForcedClose)
+
+	// A client that does not read is closed without anybody waiting for the alert.
+	dial()
+	s = f.session()
+	for begin, err := time.Now(), error(nil); err == nil; {
+		sendBegin := time.Now()
+		_, err = s.socket.Send(false, NewMessage([]byte(pad)))
+		if d := time.Since(sendBegin); d > 3*time.Second {
+			t.Fatalf("Send took %v", d)
+		}
+		if time.Since(begin) > patience {
+			t.Fatal("never slow")
+		}
+	}
+	s.wantEnd(t, ReasonSlowConsumer)
 }

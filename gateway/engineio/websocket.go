@@ -112,6 +112,7 @@ func (s *Socket) read(c *conn) {
 	for s.handleFrames(c) {
 		s.flushRead()
 		if err := c.fill(); err != nil {
+			c.close() // nobody is there for a close frame
 			s.close(ReasonTransportClose, err, endCut)
 			return
 		}
