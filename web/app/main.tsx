@@ -71,7 +71,10 @@ function SignedIn({ account, route, signOut }: { account: Account; route: string
     };
   }, [client]);
 
-  return <Chat client={client} token={token} signOut={signOut} selected={selected} select={select} />;
+  const leave = useStable(() => {
+    client.signOut().then(signOut, signOut);
+  });
+  return <Chat client={client} token={token} signOut={leave} selected={selected} select={select} />;
 }
 
 function useRoute(): string {

@@ -75,7 +75,7 @@ function PaneChat({ account, slot, index, log, signOut }: { account: Account; sl
   return (
     <>
       <FaultBar client={client} name={account.name} index={index} />
-      <Chat client={client} token={token} signOut={signOut} selected={selected} select={select} pane />
+      <Chat client={client} token={token} signOut={() => void client.signOut().then(signOut, signOut)} selected={selected} select={select} pane />
     </>
   );
 }

@@ -30,7 +30,7 @@ export function Sidebar(p: Props) {
   const shown = useMemo(() => all.filter((c) => c.title.toLocaleLowerCase().includes(needle)), [all, needle]);
   const others = needle ? contactsWithout(client, needle) : [];
   const open = useStable(p.open);
-  const me = client.session?.user;
+  const me = client.session?.user ?? client.user(client.userId ?? "");
 
   return (
     <aside class="sidebar">

@@ -113,13 +113,11 @@ function useOpening(client: ChatClient, c: Conversation, divider: number | undef
     const first = messages[0]?.seq ?? Infinity;
     return !client.hasOlder(c.id) || (messages.length >= enoughMessages && (divider === undefined || first <= divider));
   };
-  const [ready, setReady] = useState(enough);
   const { status } = client.connection;
+  // Without a connection what was kept is shown; scrolling up asks again later.
+  const [ready, setReady] = useState(() => enough() || (status !== "online" && client.messages(c.id).length > 0));
   useEffect(() => {
-    if (ready || status !== "online") {
-      if (!ready && status === "offline" && client.messages(c.id).length > 0) setReady(true);
-      return;
-    }
+    if (ready || status !== "online") return;
     let gone = false;
     const load = async () => {
       for (let page = 0; page < maxOpeningPages && !enough(); page++) await client.loadOlder(c.id);

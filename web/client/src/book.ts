@@ -5,6 +5,7 @@
  * framework may compare them.
  */
 import { forward, mergeConversation, othersOf, withUnread } from "./positions.js";
+import { maxKeptConversations, maxKeptMessages, type KeptConversation } from "./snapshot.js";
 import { Timeline, type Ingested } from "./timeline.js";
 import type { Conversation, Member, Message, PositionEvent } from "./types.js";
 
@@ -57,6 +58,24 @@ export class Book {
     entry.conversation = mergeConversation(entry.conversation, view);
     this.#touch(view.id);
     return entry;
+  }
+
+  /** What an earlier page kept, unless it is known better already. */
+  restore(kept: KeptConversation): void {
+    const { conversation, messages, lowSeq, heldSeq } = kept;
+    if (this.#entries.has(conversation.id)) return;
+    this.#entries.set(conversation.id, { conversation, timeline: new Timeline(heldSeq, lowSeq, messages) });
+    this.#touch(conversation.id);
+  }
+
+  /** What the next page should find. */
+  keep(): KeptConversation[] {
+    return this.list.slice(0, maxKeptConversations).map(({ id }) => {
+      const { conversation, timeline } = this.#entries.get(id)!;
+      const messages = timeline.messages.slice(-maxKeptMessages);
+      const cut = messages.length < timeline.messages.length;
+      return { conversation, messages, heldSeq: timeline.heldSeq, lowSeq: cut ? messages[0]!.seq : timeline.lowSeq };
+    });
   }
 
   remove(id: string): void {

@@ -6,6 +6,7 @@ import { defaultOutboxStore, type OutboxEntry, type OutboxStore } from "./outbox
 import { Outbox, type NewEntry } from "./outbox.js";
 import { People } from "./people.js";
 import { ReadReporter } from "./reads.js";
+import { defaultSnapshotStore, maxKeptUsers, type SnapshotStore } from "./snapshot.js";
 import { Syncer } from "./syncer.js";
 import type { Contact, Conversation, Limits, Member, Message, Presence, Receipt, Session, User } from "./types.js";
 import { TypingState, TypingThrottle } from "./typing.js";
@@ -19,6 +20,8 @@ export interface ClientOptions extends WireOptions {
   userId?: string;
   /** Where messages wait; IndexedDB by default. */
   outbox?: OutboxStore;
+  /** Where the newest conversations are kept for the next start; IndexedDB by default. */
+  snapshots?: SnapshotStore;
 }
 
 export interface ClientEvents {
@@ -31,6 +34,9 @@ export interface ClientEvents {
   /** Something failed that no promise reports. The library goes on by itself. */
   error: ChatError | Error;
 }
+
+/** Changes are kept so long after they happen, several together. */
+const saveAfterMs = 1000;
 
 const defaultLimits: Limits = {
   maxTextLength: 2000, pageLimit: 50, typingIntervalMs: 2000, typingExpiresMs: 3000, ackTimeoutMs: 1000, maxPayload: 1e6,
@@ -60,9 +66,14 @@ export class ChatClient {
   #loading = new Map<string, Promise<boolean>>();
   #membersAsked = new Set<string>();
   #announced = false;
+  readonly #snapshots: SnapshotStore;
+  #signedOut = false;
+  #saving: ReturnType<typeof setTimeout> | undefined;
+  #restored: Promise<void> = Promise.resolve();
 
   constructor(options: ClientOptions) {
     this.#userId = options.userId;
+    this.#snapshots = options.snapshots ?? defaultSnapshotStore();
     const changed = () => this.#changed();
     const failed = (e: ChatError | Error) => this.events.emit("error", e);
     this.wire = new Wire(options);
@@ -97,19 +108,32 @@ export class ChatClient {
 
   // ---- life
 
-  /** Loads the outbox and connects. Connects again by itself until stop. */
+  /**
+   * Connects, and meanwhile shows what the last page kept and what waits in the
+   * outbox. Connects again by itself until stop.
+   */
   async start(): Promise<void> {
+    if (this.#userId) this.#restored = this.#restore(this.#userId);
     this.wire.start();
-    if (this.#userId) await this.#outbox.load(this.#userId);
+    await this.#restored;
   }
 
   /** Disconnects and ends every timer. What waits in the outbox stays stored. */
   stop(): void {
+    clearTimeout(this.#saving);
+    this.#saving = undefined;
     this.#outbox.stop();
     this.#reads.stop();
     this.#syncer.stop();
     this.#typing.clear();
     this.wire.stop();
+  }
+
+  /** Removes what is kept of the conversations on this device. What waits in the outbox stays. */
+  async signOut(): Promise<void> {
+    this.stop();
+    this.#signedOut = true;
+    if (this.#userId) await this.#snapshots.remove(this.#userId);
   }
 
   // ---- what is known; the same object until it changes
@@ -302,7 +326,8 @@ export class ChatClient {
       this.events.emit("connection", state);
       this.#changed();
     });
-    events.on("up", () => void this.#syncer.run());
+    // Sync names what is held, so what was kept must be there first.
+    events.on("up", () => void this.#restored.then(() => this.#syncer.run()));
     events.on("down", () => {
       this.#outbox.close();
       this.#typing.clear();
@@ -320,6 +345,24 @@ export class ChatClient {
     });
     incoming.on("conversation", (c) => this.#put(c));
     incoming.on("presence", (p) => this.#people.heard(p));
+  }
+
+  async #restore(userId: string): Promise<void> {
+    const failed = (e: unknown) => this.events.emit("error", ChatError.from(e));
+    const kept = this.#snapshots.load(userId).catch(failed);
+    await this.#outbox.load(userId);
+    const snapshot = await kept;
+    for (const user of snapshot?.users ?? []) this.#people.learn(user);
+    for (const c of snapshot?.conversations ?? []) this.#book.restore(c);
+    this.#changed();
+  }
+
+  async #save(): Promise<void> {
+    this.#saving = undefined;
+    // Before the list is there this page knows less than the last one kept.
+    if (!this.#userId || !this.#session || this.#signedOut || this.connection.status !== "online") return;
+    const users = this.#people.users.slice(-maxKeptUsers);
+    await this.#snapshots.save({ userId: this.#userId, conversations: this.#book.keep(), users });
   }
 
   #begin(session: Session): void {
@@ -419,6 +462,10 @@ export class ChatClient {
       this.#announced = false;
       this.events.emit("change", undefined);
     });
+    if (this.#saving || this.wire.state.status !== "online") return;
+    this.#saving = setTimeout(() => {
+      this.#save().catch((e: unknown) => this.events.emit("error", ChatError.from(e)));
+    }, saveAfterMs);
   }
 }
 

@@ -4,6 +4,7 @@ export { ChatError } from "./errors.js";
 export { IndexedDBOutboxStore, MemoryOutboxStore, type OutboxEntry, type OutboxStore } from "./outbox-store.js";
 export { newId } from "./outbox.js";
 export { tickOf, type Tick } from "./positions.js";
+export { IndexedDBSnapshotStore, MemorySnapshotStore, type Snapshot, type SnapshotStore } from "./snapshot.js";
 export { checkText, codePoints, textParts, MAX_TEXT_LENGTH, type TextPart } from "./text.js";
 export type * from "./types.js";
 export { VisibleMessages, windowHasFocus } from "./visible.js";

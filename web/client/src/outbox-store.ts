@@ -1,4 +1,5 @@
 /** Where messages wait until the gateway has them: IndexedDB, or memory where there is none. */
+import { openDatabase, transact } from "./indexeddb.js";
 
 export interface OutboxEntry {
   /** The clientMsgId: the same on every try, so that no try can double the message. */
@@ -42,52 +43,23 @@ export class MemoryOutboxStore implements OutboxStore {
 
 /** One database per origin; users are told apart by an index. Opened at the first use. */
 export class IndexedDBOutboxStore implements OutboxStore {
-  #db: Promise<IDBDatabase> | undefined;
+  readonly #db: () => Promise<IDBDatabase>;
 
-  constructor(private readonly name = "xabar-outbox") {}
+  constructor(name = "xabar-outbox") {
+    this.#db = openDatabase(name, (db) => db.createObjectStore("entries", { keyPath: "id" }).createIndex("userId", "userId"));
+  }
 
   async load(userId: string): Promise<OutboxEntry[]> {
-    const entries = await this.#run<OutboxEntry[]>("readonly", (s) => s.index("userId").getAll(userId));
+    const entries = await transact<OutboxEntry[]>(this.#db, "entries", "readonly", (s) => s.index("userId").getAll(userId));
     return entries.sort((a, b) => a.order - b.order);
   }
 
   async put(entry: OutboxEntry): Promise<void> {
-    await this.#run("readwrite", (s) => s.put(entry));
+    await transact(this.#db, "entries", "readwrite", (s) => s.put(entry), "strict");
   }
 
   async remove(id: string): Promise<void> {
-    await this.#run("readwrite", (s) => s.delete(id));
-  }
-
-  /** Resolves when the transaction is committed, not when the request is done: only then it outlives the page. */
-  async #run<T>(mode: IDBTransactionMode, ask: (s: IDBObjectStore) => IDBRequest): Promise<T> {
-    const db = await (this.#db ??= this.#open());
-    return new Promise((resolve, reject) => {
-      const tx = db.transaction("entries", mode, { durability: "strict" });
-      const request = ask(tx.objectStore("entries"));
-      tx.oncomplete = () => resolve(request.result as T);
-      tx.onabort = tx.onerror = () => reject(tx.error ?? request.error);
-    });
-  }
-
-  #open(): Promise<IDBDatabase> {
-    const opened = new Promise<IDBDatabase>((resolve, reject) => {
-      const request = indexedDB.open(this.name, 1);
-      request.onupgradeneeded = () => {
-        request.result.createObjectStore("entries", { keyPath: "id" }).createIndex("userId", "userId");
-      };
-      request.onerror = () => reject(request.error);
-      request.onsuccess = () => {
-        // Another tab with a newer version of the page must be able to upgrade.
-        request.result.onversionchange = () => {
-          request.result.close();
-          this.#db = undefined;
-        };
-        resolve(request.result);
-      };
-    });
-    opened.catch(() => (this.#db = undefined));
-    return opened;
+    await transact(this.#db, "entries", "readwrite", (s) => s.delete(id));
   }
 }
 

@@ -26,6 +26,11 @@ export class People {
     if (user) this.#users.set(user.id, user);
   }
 
+  /** Everybody known, those who were learned last at the end. */
+  get users(): User[] {
+    return [...this.#users.values()];
+  }
+
   presence(userId: string): Presence | undefined {
     return this.#presence.get(userId);
   }

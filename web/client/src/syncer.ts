@@ -95,13 +95,19 @@ export class Syncer {
   }
 
   async #list(round: number): Promise<void> {
+    const gone = new Set(this.#o.book.ids());
     let cursor: string | undefined;
     do {
       const page = await this.#o.wire.request("conversations", cursor ? { cursor } : {});
       if (round !== this.#round) return;
-      for (const c of page.conversations) this.#o.book.put(c);
+      for (const c of page.conversations) {
+        this.#o.book.put(c);
+        gone.delete(c.id);
+      }
       cursor = page.nextCursor ?? undefined;
     } while (cursor && !this.#listed);
+    // What an earlier page kept and the whole list lacks is no longer the user's.
+    if (!this.#listed) for (const id of gone) this.#o.book.remove(id);
     this.#listed = true;
   }
 

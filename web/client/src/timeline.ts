@@ -18,10 +18,15 @@ export class Timeline {
   #low: number; // everything from here to #held that exists is in #messages
   #held: number;
 
-  /** Begins after a seq: what lies before is fetched when somebody scrolls there. */
-  constructor(heldSeq: number) {
+  /**
+   * Begins after a seq: what lies before is fetched when somebody scrolls there. Or
+   * with what an earlier page held, from lowSeq to heldSeq without a gap.
+   */
+  constructor(heldSeq: number, lowSeq = heldSeq + 1, messages: readonly Message[] = []) {
     this.#held = heldSeq;
-    this.#low = heldSeq + 1;
+    this.#low = lowSeq;
+    this.#messages = messages;
+    for (const m of messages) this.#seqs.add(m.seq);
   }
 
   /** Rising in seq. A new array after each change, so that it can be compared. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ChatClient, MemoryOutboxStore, type ClientOptions } from "../src/index.js";
+import { ChatClient, MemoryOutboxStore, MemorySnapshotStore, type ClientOptions } from "../src/index.js";
 import { alice, bob, FakeGateway, FakeSocket, room } from "./fake.js";
 
 let client: ChatClient;
@@ -9,7 +9,7 @@ let errors: Error[];
 function make(options: Partial<ClientOptions> = {}) {
   errors = [];
   client = new ChatClient({
-    token: () => "t", outbox: new MemoryOutboxStore(), answerTimeoutMs: 5000,
+    token: () => "t", outbox: new MemoryOutboxStore(), snapshots: new MemorySnapshotStore(), answerTimeoutMs: 5000,
     socket: (auth) => new FakeSocket(g, auth), ...options,
   });
   client.events.on("error", (e) => errors.push(e));
@@ -110,6 +110,51 @@ describe("catching up", () => {
     expect(seqs()).toEqual(range(1, 70));
     expect(client.hasOlder(room)).toBe(false);
     expect(await client.loadOlder(room)).toBe(false);
+  });
+});
+
+describe("what is kept", () => {
+  it("is there at the next start without a connection, and is synced from", async () => {
+    const snapshots = new MemorySnapshotStore();
+    for (let i = 0; i < 60; i++) g.add("x");
+    await make({ userId: alice.id, snapshots }).start();
+    await online();
+    await vi.waitFor(() => expect(seqs()).toEqual(range(1, 60)));
+    client.markRead(room, 58);
+    await vi.advanceTimersByTimeAsync(1500);
+    client.stop();
+
+    g.calls = [];
+    const silent = new FakeGateway();
+    await make({ userId: alice.id, snapshots, socket: (auth) => new FakeSocket(silent, auth) }).start();
+    silent.once("conversations", () => undefined as never);
+    expect(seqs()).toEqual(range(11, 60));
+    expect(client.conversation(room)).toMatchObject({ unread: 2 });
+    expect([client.hasOlder(room), client.user(bob.id)?.name]).toEqual([true, "Bob"]);
+    client.stop();
+
+    g.add("while away");
+    await make({ userId: alice.id, snapshots }).start();
+    await online();
+    expect(g.callsOf("sync")[0].positions[room].seq).toBe(60);
+    expect(seqs()).toEqual(range(11, 61));
+  });
+
+  it("is forgotten where the user is no longer a member, and with signing out", async () => {
+    const snapshots = new MemorySnapshotStore();
+    g.add("x");
+    await make({ userId: alice.id, snapshots }).start();
+    await online();
+    await vi.advanceTimersByTimeAsync(1500);
+    client.stop();
+    g.hidden = true;
+    g.messages = [];
+    await make({ userId: alice.id, snapshots }).start();
+    expect(client.conversations.length).toBe(1);
+    await online();
+    expect(client.conversations).toEqual([]);
+    await client.signOut();
+    expect(await snapshots.load(alice.id)).toBeUndefined();
   });
 });
 
