@@ -194,6 +194,7 @@ func TestEveryEventReachesWhomItConcerns(t *testing.T) {
 			chat.ConversationChanged{ConversationID: chat.NewID(), UserIDs: crowd, Joined: crowd},
 			chat.PresenceChanged{PresenceState: chat.PresenceState{UserID: other, LastSeenAt: &now}},
 			chat.AccessRevoked{UserID: other, Before: now.Time},
+			chat.BlockChanged{A: user, B: other},
 		}
 		for _, e := range events {
 			if err := a.bus.Publish(t.Context(), e); err != nil {
@@ -251,6 +252,8 @@ func typeName(event chat.Event) string {
 		return "presence"
 	case chat.AccessRevoked:
 		return "revoked"
+	case chat.BlockChanged:
+		return "block"
 	}
 	return "unknown"
 }

@@ -34,6 +34,7 @@ const (
 	envelopeConversation = 4
 	envelopePresence     = 5
 	envelopeRevoked      = 6
+	envelopeBlock        = 7
 )
 
 const (
@@ -89,6 +90,10 @@ func encodeEnvelope(id identity, event chat.Event) ([]byte, error) {
 		w.b[1] = envelopeRevoked
 		w.id(e.UserID)
 		w.time(e.Before)
+	case chat.BlockChanged:
+		w.b[1] = envelopeBlock
+		w.id(e.A)
+		w.id(e.B)
 	default:
 		return nil, fmt.Errorf("rooms: no envelope for %T", event)
 	}
@@ -189,6 +194,8 @@ func decodeEnvelope(b []byte) (chat.Event, error) {
 		event = chat.PresenceChanged{PresenceState: state}
 	case envelopeRevoked:
 		event = chat.AccessRevoked{UserID: r.id(), Before: r.time().Time}
+	case envelopeBlock:
+		event = chat.BlockChanged{A: r.id(), B: r.id()}
 	default:
 		return nil, errUnknownEnvelope
 	}

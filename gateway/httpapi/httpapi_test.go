@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -143,13 +145,29 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-func TestIndexSaysWhatThisIs(t *testing.T) {
-	status, body, header := serve(public(t, nil), "GET", "/", "")
-	if status != http.StatusOK || !strings.Contains(body, "Xabar chat gateway") {
-		t.Fatalf("%d %s", status, body)
+func TestTheReferenceNeedsNothingFromElsewhere(t *testing.T) {
+	status, body, header := serve(public(t, nil), "GET", "/reference", "")
+	policy := header.Get("Content-Security-Policy")
+	if status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), "text/html") || !strings.Contains(policy, "default-src 'none'") {
+		t.Fatalf("%d, headers %v", status, header)
 	}
-	if !strings.HasPrefix(header.Get("Content-Type"), "text/html") || header.Get("Content-Security-Policy") == "" {
-		t.Fatalf("headers %v", header)
+	for _, block := range []struct{ tag, directive string }{{"style", "style-src"}, {"script", "script-src"}} {
+		_, rest, _ := strings.Cut(body, "<"+block.tag+">")
+		text, _, ok := strings.Cut(rest, "</"+block.tag+">")
+		sum := sha256.Sum256([]byte(text))
+		if want := block.directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !ok || !strings.Contains(policy, want) {
+			t.Errorf("the policy %q does not allow the page's own %s, by %s", policy, block.tag, want)
+		}
+	}
+	for _, text := range []string{"sendMessage", "/conversations/{id}/messages", "client_msg_id", "text_too_long", "server key"} {
+		if !strings.Contains(body, text) {
+			t.Errorf("the page does not have %q", text)
+		}
+	}
+	for _, attribute := range []string{" style=", " onclick=", "src=", "http://", "@import", "url("} {
+		if strings.Contains(body, attribute) {
+			t.Errorf("the page has %q", attribute)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	_ "embed"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -20,9 +19,6 @@ const (
 	maxLimitedUsers     = 1 << 16
 	maxLimitedAddresses = 1 << 16
 )
-
-//go:embed index.html
-var index []byte
 
 // Door knows who may come from where, for everything on the public address. The
 // Engine.IO server is one.
@@ -84,10 +80,6 @@ func NewPublic(p Public) http.Handler {
 	}
 	e := newEcho(p.Logger)
 	e.Use(s.admitOrigin)
-	e.GET("/", func(c echo.Context) error {
-		c.Response().Header().Set(echo.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'")
-		return c.HTMLBlob(http.StatusOK, index)
-	})
 	chains := map[string][]echo.MiddlewareFunc{}
 	for id, op := range loadDocument().operations {
 		chains[id] = []echo.MiddlewareFunc{
