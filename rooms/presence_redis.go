@@ -271,4 +271,3 @@ func (p *RedisPresence) toldBefore(state chat.PresenceState) bool {
 	delete(p.alone, state.UserID)
 	return told && state.Online
 }
-

@@ -28,21 +28,26 @@ type watcher struct {
 func startWatcher(t testing.TB, url string, opts rooms.Options) *watcher {
 	t.Helper()
 	w := &watcher{Redis: open(t, url, opts), stored: map[chat.ID][]time.Time{}}
-	w.pres = w.Presence(chat.SystemClock{}, func(_ context.Context, seen map[chat.ID]time.Time) error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		for user, at := range seen {
-			w.stored[user] = append(w.stored[user], at)
-		}
-		return nil
-	})
-	w.pres.Watch(func(s chat.PresenceState) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.announced = append(w.announced, s)
-	})
+	w.pres = w.Presence(chat.SystemClock{}, w.store)
+	w.pres.Watch(w.hear)
 	w.stop = run(t, w.Redis)
 	return w
+}
+
+func (w *watcher) hear(s chat.PresenceState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.announced = append(w.announced, s)
+}
+
+// store takes last times.
+func (w *watcher) store(_ context.Context, seen map[chat.ID]time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for user, at := range seen {
+		w.stored[user] = append(w.stored[user], at)
+	}
+	return nil
 }
 
 // story is what was announced of a user: "+" for online, "-" for offline.
