@@ -110,7 +110,7 @@ func givenFlags(k *kong.Context) map[string]bool {
 // resolve fills in what follows from what is set (demo mode) and refuses what can't
 // work together. It touches neither network nor disk.
 func (c *Config) resolve() error {
-	if !c.given("demo", "jwt-secret", "jwt-public-key", "jwks-url", "database-url", "redis-url", "listen", "admin-listen") {
+	if !c.given("demo", "jwt-secret", "jwt-public-key", "jwks-url", "server-key", "database-url", "redis-url", "listen", "admin-listen") {
 		c.Demo = true
 	}
 	var errs []error
