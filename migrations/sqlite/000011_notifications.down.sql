@@ -1,0 +1,12 @@
+DROP TABLE leases;
+DROP TABLE secrets;
+DROP TABLE link_codes;
+DROP TABLE notify_targets;
+DROP INDEX settings_reminders;
+ALTER TABLE settings DROP COLUMN language;
+ALTER TABLE settings DROP COLUMN only_direct;
+ALTER TABLE settings DROP COLUMN hide_text;
+ALTER TABLE settings DROP COLUMN remind_minutes;
+ALTER TABLE settings DROP COLUMN channels_off;
+ALTER TABLE members DROP COLUMN notified_seq;
+DROP TABLE notification_due;
