@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -165,8 +166,8 @@ func TestRefusedHandshakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := w.js.Client(t, testkit.ClientOptions{URL: w.gateway.URL, Token: token, Transports: []string{"websocket"}})
 			err := c.Connect(testkit.Context(t))
-			refused, ok := err.(*testkit.Refused)
-			if !ok || !strings.Contains(string(refused.Data), `"code":"unauthenticated"`) {
+			var refused *testkit.Refused
+			if !errors.As(err, &refused) || !strings.Contains(string(refused.Data), `"code":"unauthenticated"`) {
 				t.Fatalf("connect: %v", err)
 			}
 			if state, err := c.State(testkit.Context(t)); err != nil || state.Active {

@@ -226,6 +226,13 @@ func (w *world) ask(c *testkit.Client, event string, payload any) answer {
 	return a
 }
 
+func decode(t testing.TB, raw json.RawMessage, into any) {
+	t.Helper()
+	if err := json.Unmarshal(raw, into); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+}
+
 // without is a text with ids of this call taken out, so that two can be compared.
 func without(text []byte, ids ...string) string {
 	s := string(text)
