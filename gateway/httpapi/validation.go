@@ -141,6 +141,9 @@ func (s *server) validate(op *operation, next echo.HandlerFunc) echo.HandlerFunc
 			if err != nil {
 				return err
 			}
+			if err := defuse(body); err != nil {
+				return err
+			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		names, values := c.ParamNames(), c.ParamValues()
