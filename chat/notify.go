@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -54,14 +55,19 @@ type Outcome struct {
 	RetryAfter time.Duration
 }
 
+// ErrRefused marks, inside an attempt's error, one that no repeat heals: the channel
+// refuses what it is given. The target stays, this notification is given up and kept
+// as failed.
+var ErrRefused = errors.New("refused by the channel")
+
 // Notifier is one channel. gateway/notify has them, and the suite that they pass.
 type Notifier interface {
 	// Channel is the name under which targets are stored.
 	Channel() string
 	// Notify makes one attempt. It ends soon after ctx does, holds nothing back for
 	// later, and may be called at once for many users. An error is an attempt that
-	// failed and may succeed later: it is repeated with growing pauses, for up to a
-	// day. It must not contain the text of messages or anything secret.
+	// failed and, unless it is ErrRefused, may succeed later: it is repeated with
+	// growing pauses, for up to a day. It must not contain the text of messages or anything secret.
 	Notify(ctx context.Context, n Notification, target json.RawMessage) (Outcome, error)
 }
 
