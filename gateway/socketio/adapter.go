@@ -22,7 +22,8 @@ type BroadcastOptions struct {
 	Flags  BroadcastFlags
 }
 
-// AdapterFactory makes the adapter of a namespace.
+// AdapterFactory makes the adapter of a namespace. It runs when the namespace is made, must not
+// block and must not call the server.
 type AdapterFactory func(ns *Namespace) Adapter
 
 // Adapter knows which sockets of a namespace are in which rooms and carries broadcasts to

@@ -26,6 +26,7 @@
 //
 // # Locks
 //
-// Socket.gate, then Server.mu or the adapter's; Socket.mu, then timers.mu. None of them is held
-// while application code runs.
+// recovery.mu, then Socket.gate, then Server.mu or the adapter's; Socket.mu, then timers.mu. None of
+// them is held while application code runs. (An AdapterFactory runs under Server.mu and must
+// not call the server.)
 package socketio

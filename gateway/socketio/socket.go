@@ -152,39 +152,6 @@ func (s *Socket) Leave(room string) {
 // may use it, and only within AddAll, Del, DelAll and SocketRooms.
 func (s *Socket) AdapterSlot() *any { return &s.slot }
 
-// Handshake is what is known of the request that opened the connection, and the auth payload.
-type Handshake struct {
-	Headers map[string]string `json:"headers"` // names in lower case
-	Time    string            `json:"time"`
-	Address string            `json:"address"` // the client's, behind trusted proxies
-	XDomain bool              `json:"xdomain"` // an Origin header was sent
-	Secure  bool              `json:"secure"`
-	Issued  int64             `json:"issued"` // milliseconds since 1970
-	URL     string            `json:"url"`
-	Query   map[string]string `json:"query"` // the last value of each name
-	Auth    json.RawMessage   `json:"auth"`  // an object; {} if the client sent none
-}
-
-// Handshake returns the handshake details, made anew by each call.
-func (s *Socket) Handshake() *Handshake {
-	h := s.client.conn.Handshake()
-	hs := &Handshake{
-		Headers: make(map[string]string, len(h.Headers)),
-		Time:    h.Time.Format("Mon Jan 02 2006 15:04:05 GMT-0700 (MST)"),
-		Address: h.Address, XDomain: h.XDomain, Secure: h.Secure,
-		Issued: h.Time.UnixMilli(), URL: h.URL,
-		Query: make(map[string]string, len(h.Query)),
-		Auth:  s.Auth(),
-	}
-	for k, v := range h.Headers {
-		hs.Headers[lower(k)] = joinHeader(k, v)
-	}
-	for k, v := range h.Query {
-		hs.Query[k] = v[len(v)-1]
-	}
-	return hs
-}
-
 // Auth is the auth payload of the client's CONNECT packet: a JSON object, {} if it sent none.
 // From clients of protocol 3 it is the query of the namespace's name.
 func (s *Socket) Auth() json.RawMessage {
