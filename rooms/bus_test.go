@@ -24,6 +24,7 @@ type node struct {
 	stop func()
 
 	mu        sync.Mutex // guards the fields below
+	arrived   sync.Cond  // of remote
 	local     []chat.Event
 	remote    []chat.Event
 	published []int64 // seqs
@@ -42,11 +43,22 @@ func (n *node) receive(event chat.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.remote = append(n.remote, event)
+	n.arrived.Broadcast()
+}
+
+// await waits until n events have come from other nodes.
+func (n *node) await(count int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(n.remote) < count {
+		n.arrived.Wait()
+	}
 }
 
 func newNode(t testing.TB, url string, opts rooms.Options) *node {
 	t.Helper()
 	n := &node{Redis: open(t, url, opts)}
+	n.arrived.L = &n.mu
 	n.bus = n.Bus(rooms.BusConfig{Local: n, Receive: n.receive, Published: func(e chat.MessageStored) {
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -222,6 +222,12 @@ func TestSlotsMove(t *testing.T) {
 	opts := isolated()
 	opts.Sharded = true
 	p := startPair(t, c.URL, c.URL, opts)
+	var more []chat.ID // some of their channels are in the slots that move
+	for range 40 {
+		more = append(more, chat.NewID())
+	}
+	p.proxied.hold(t, more, nil)
+	p.direct.hold(t, more, nil)
 	start := time.Now()
 	c.MoveSlots(0, 1)
 	recoveredSince(t, p.proxied, start)

@@ -101,7 +101,7 @@ func channels(server *redistest.Server, opts rooms.Options) int {
 func TestAUserCostsLittleRedisMemory(t *testing.T) {
 	const limit = 700
 	for name, sharded := range map[string]bool{"classic": false, "sharded": true} {
-		for _, users := range []int{1000, 10_000, 40_000} {
+		for _, users := range []int{1000, 20_000} {
 			t.Run(fmt.Sprint(name, " ", users), func(t *testing.T) {
 				server := redistest.Start(t)
 				opts := isolated()
@@ -111,7 +111,9 @@ func TestAUserCostsLittleRedisMemory(t *testing.T) {
 				healthy(t, c.Redis)
 				before := memory(t, server)
 				c.join(t)
-				eventually(t, "all channels are heard", func() bool { return channels(server, opts) >= 2*users })
+				eventually(t, "all channels are heard", func() bool {
+					return c.Stats().Subscriptions >= 2*users && channels(server, opts) >= 2*users
+				})
 				between := memory(t, server)
 				for _, user := range c.users {
 					c.connect(t, user, "a connection's id")
@@ -133,9 +135,13 @@ func TestAUserCostsLittleRedisMemory(t *testing.T) {
 	}
 }
 
-// TestManyUsersAreSubscribedSoon: 100,000 at the start of a node, within 10 s.
+// TestManyUsersAreSubscribedSoon: 100,000 at the start of a node, within 10 s; with the race detector,
+// which is no gateway, fewer.
 func TestManyUsersAreSubscribedSoon(t *testing.T) {
-	const users, limit = 100_000, 10 * time.Second
+	users, limit := 100_000, 10*time.Second
+	if raceDetector {
+		users = 10_000
+	}
 	for name, sharded := range map[string]bool{"classic": false, "sharded": true} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
@@ -153,12 +159,12 @@ func TestManyUsersAreSubscribedSoon(t *testing.T) {
 			}
 			start = time.Now()
 			server.Do("CLIENT", "KILL", "TYPE", "pubsub")
-			eventually(t, "the connection is gone", func() bool { return channels(server, opts) < 2*users || c.Stats().Connects > 1 })
+			eventually(t, "there is another connection", func() bool { return c.Stats().Connects > 1 })
 			healthy(t, c.Redis)
-			eventually(t, "everything is heard again", func() bool { return channels(server, opts) >= 2*users })
-			t.Logf("after the connection was killed: %v", time.Since(start).Round(time.Millisecond))
-			if took := time.Since(start); took > limit {
-				t.Errorf("subscribing again took %v", took)
+			took = time.Since(start)
+			t.Logf("after the connection was killed: %v", took.Round(time.Millisecond))
+			if took > limit || channels(server, opts) < 2*users {
+				t.Errorf("again %d channels in %v", channels(server, opts), took)
 			}
 		})
 	}
