@@ -35,6 +35,7 @@ type Store interface {
 	BlockStore
 	GroupStore
 	AdminStore
+	NotifyStore
 
 	// Ping asks the database for a sign of life.
 	Ping(ctx context.Context) error
@@ -326,10 +327,11 @@ type OutboxKey struct {
 
 // OutboxStore keeps what is stored and perhaps not yet shown.
 type OutboxStore interface {
-	// CloseOutbox removes an event whose fan-out is done. It is queued and
+	// CloseOutbox removes an event whose fan-out is done, and in the same transaction
+	// schedules looks at members to whom the message may not get. It is queued and
 	// batched; an event that could not be removed (crash, full queue) is fanned out
 	// again by whoever claims it, which is harmless.
-	CloseOutbox(key OutboxKey)
+	CloseOutbox(key OutboxKey, due ...Due)
 	// ClaimOutbox takes up to limit events whose lease has run out (every Send leases
 	// its own for OutboxLease) and leases them to the caller for as long, oldest
 	// first.

@@ -66,9 +66,17 @@ type AdminStore interface {
 
 // Settings are what a user wants of notifications.
 type Settings struct {
-	Notify bool // false: none at all
-	Quiet  *QuietHours
+	Notify      bool // false: none at all
+	Quiet       *QuietHours
+	Language    string        // BCP 47; "": the program's default
+	OnlyDirect  bool          // none of groups
+	HideText    bool          // who wrote, not what
+	RemindAfter time.Duration // of what is delivered and still unread, in whole minutes; 0: no reminders
+	ChannelsOff []string      // channels that are switched off
 }
+
+// MaxRemindAfter bounds Settings.RemindAfter.
+const MaxRemindAfter = 7 * 24 * time.Hour
 
 // QuietHours are wall-clock times at which a user is not disturbed, in minutes of
 // the day (0 to 1439). Until may be the next day's; equal to From means none.
@@ -80,9 +88,20 @@ type QuietHours struct {
 // SettingsChange says what is to change. Quiet is looked at if SetQuiet is true;
 // nil then ends quiet hours.
 type SettingsChange struct {
-	Notify   *bool
-	SetQuiet bool
-	Quiet    *QuietHours
+	Notify      *bool
+	SetQuiet    bool
+	Quiet       *QuietHours
+	Language    *string
+	OnlyDirect  *bool
+	HideText    *bool
+	RemindAfter *time.Duration
+	ChannelsOff *[]string
+}
+
+// empty says that nothing is to change.
+func (c *SettingsChange) empty() bool {
+	return c.Notify == nil && !c.SetQuiet && c.Language == nil && c.OnlyDirect == nil && c.HideText == nil &&
+		c.RemindAfter == nil && c.ChannelsOff == nil
 }
 
 // UserChange says what is to change.

@@ -35,22 +35,65 @@ type ProfileChange struct {
 
 // UpdateMe changes the caller's profile. Errors: invalid_argument.
 func (s *Service) UpdateMe(ctx context.Context, actor Actor, change ProfileChange) (Profile, error) {
-	if change.SetQuiet {
-		if err := change.Quiet.check(); err != nil {
-			return Profile{}, err
-		}
+	if err := change.SettingsChange.check(); err != nil {
+		return Profile{}, err
 	}
 	if change.Name != nil {
 		if _, err := s.updateUser(ctx, actor.User.ID, UserChange{Name: change.Name}); err != nil {
 			return Profile{}, err
 		}
 	}
-	if change.Notify != nil || change.SetQuiet {
+	if !change.SettingsChange.empty() {
 		if _, err := s.store.ChangeSettings(ctx, actor.User.ID, change.SettingsChange); err != nil {
 			return Profile{}, err
 		}
 	}
 	return s.profile(ctx, actor.User.ID)
+}
+
+func (c *SettingsChange) check() error {
+	if c.SetQuiet {
+		if err := c.Quiet.check(); err != nil {
+			return err
+		}
+	}
+	if c.Language != nil && !isLanguageTag(*c.Language) {
+		return InvalidArgument("language", "language must be a tag such as uz or pt-BR")
+	}
+	if after := c.RemindAfter; after != nil && (*after < 0 || *after > MaxRemindAfter || *after%time.Minute != 0) {
+		return InvalidArgument("remindAfterMinutes", "remindAfterMinutes must be whole minutes, at most %d", int(MaxRemindAfter.Minutes()))
+	}
+	if c.ChannelsOff != nil {
+		if len(*c.ChannelsOff) > maxChannelsOff {
+			return InvalidArgument("channelsOff", "at most %d channels", maxChannelsOff)
+		}
+		for _, channel := range *c.ChannelsOff {
+			if !isToken(channel, maxChannelLength) {
+				return InvalidArgument("channelsOff", "channelsOff must be names of channels")
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	maxChannelsOff   = 16
+	maxChannelLength = 32
+	maxLanguage      = 35 // RFC 5646, section 4.4.1
+)
+
+// isLanguageTag takes "" for no preference.
+func isLanguageTag(s string) bool { return s == "" || isToken(s, maxLanguage) }
+
+// isToken says whether s is 1 to limit ASCII letters, digits and hyphens.
+func isToken(s string, limit int) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if (c < 'a' || c > 'z') && (s[i] < '0' || s[i] > '9') && s[i] != '-' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= limit
 }
 
 func (q *QuietHours) check() error {

@@ -148,7 +148,8 @@ func (s *Store) ErasePerson(ctx context.Context, user chat.ID) ([]chat.ID, error
 		for _, statement := range []string{
 			`DELETE FROM contacts WHERE user_id = $1`, `DELETE FROM contacts WHERE contact_id = $1`,
 			`DELETE FROM blocks WHERE user_id = $1`, `DELETE FROM blocks WHERE blocked_id = $1`,
-			`DELETE FROM settings WHERE user_id = $1`,
+			`DELETE FROM settings WHERE user_id = $1`, `DELETE FROM notify_targets WHERE user_id = $1`,
+			`DELETE FROM link_codes WHERE user_id = $1`, `DELETE FROM notification_due WHERE user_id = $1`,
 		} {
 			if _, err := tx.Exec(ctx, statement, user); err != nil {
 				return err

@@ -12,7 +12,14 @@ import (
 	"xabar/persistence/groupcommit"
 )
 
-type closeItem = groupcommit.Item[chat.OutboxKey, struct{}]
+// closing is an outbox event to remove, and who is to be looked at again because of
+// it.
+type closing struct {
+	key chat.OutboxKey
+	due []chat.Due
+}
+
+type closeItem = groupcommit.Item[closing, struct{}]
 
 // closeSQL removes outbox events. A removal lost in a crash of the database is a
 // fan-out repeated, so nobody waits for the disk: synchronous_commit is off for
@@ -23,19 +30,50 @@ DELETE FROM outbox o
 USING (SELECT i.conv, i.seq FROM setting CROSS JOIN unnest($1::uuid[], $2::int8[]) AS i (conv, seq) OFFSET 0) i
 WHERE (o.conversation_id, o.seq) >= (i.conv, i.seq) AND (o.conversation_id, o.seq) <= (i.conv, i.seq)`
 
+// closeDueSQL is closeSQL, and begins waits: users, conversations, reasons, seqs and
+// ends, sorted by member. Removal and waits are lost together or not at all.
+const closeDueSQL = `
+WITH due AS (` + dueInsertSQL + `
+  SELECT gen_random_uuid(), d.usr, d.conv, d.reason, d.seq, d.at
+  FROM unnest($3::uuid[], $4::uuid[], $5::int8[], $6::int8[], $7::timestamptz[]) AS d (usr, conv, reason, seq, at)
+  ON CONFLICT DO NOTHING
+), setting AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
+DELETE FROM outbox o
+USING (SELECT i.conv, i.seq FROM setting CROSS JOIN unnest($1::uuid[], $2::int8[]) AS i (conv, seq) OFFSET 0) i
+WHERE (o.conversation_id, o.seq) >= (i.conv, i.seq) AND (o.conversation_id, o.seq) <= (i.conv, i.seq)`
+
 // CloseOutbox implements chat.OutboxStore.
-func (s *Store) CloseOutbox(key chat.OutboxKey) {
-	s.closes.Enqueue(context.Background(), 0, key, func(_ struct{}, err error) {
+func (s *Store) CloseOutbox(key chat.OutboxKey, due ...chat.Due) {
+	s.closes.Enqueue(context.Background(), 0, closing{key, due}, func(_ struct{}, err error) {
 		if err != nil {
 			s.opts.Logger.Debug("an outbox event was not removed; it will be fanned out again", slog.Any("error", err))
 		}
 	})
 }
 
+// maxDueClosed bounds the waits that one transaction begins, beyond those of one event.
+const maxDueClosed = 4096
+
+// execCloses runs a batch: in one transaction, if not very many members are absent.
 func (s *Store) execCloses(ctx context.Context, _ int, batch []*closeItem) {
+	for len(batch) > 0 {
+		n, due := 0, newDueSet()
+		for n < len(batch) && len(due.all) < maxDueClosed {
+			due.add(batch[n].Req.due...)
+			n++
+		}
+		err := s.closeSome(ctx, batch[:n], due.sorted())
+		for _, it := range batch[:n] {
+			it.Err = err
+		}
+		batch = batch[n:]
+	}
+}
+
+func (s *Store) closeSome(ctx context.Context, batch []*closeItem, due []chat.Due) error {
 	keys := make([]chat.OutboxKey, len(batch))
 	for i, it := range batch {
-		keys[i] = it.Req
+		keys[i] = it.Req.key
 	}
 	slices.SortFunc(keys, func(a, b chat.OutboxKey) int {
 		if c := bytes.Compare(a.ConversationID[:], b.ConversationID[:]); c != 0 {
@@ -48,12 +86,12 @@ func (s *Store) execCloses(ctx context.Context, _ int, batch []*closeItem) {
 		conversations.id(key.ConversationID)
 		seqs.int(key.Seq)
 	}
-	err := again(ctx, func() error {
-		return runBinary(ctx, s.write, closeStatement, [][]byte{conversations.b, seqs.b}, func(row) {})
-	})
-	for _, it := range batch {
-		it.Err = err
+	params := [][]byte{conversations.b, seqs.b}
+	statement := closeStatement
+	if len(due) > 0 {
+		statement, params = closeDueStatement, append(params, dueParams(due)...)
 	}
+	return again(ctx, func() error { return runBinary(ctx, s.write, statement, params, func(row) {}) })
 }
 
 // claimSQL leases what is due, passing over what another node is leasing now. A

@@ -69,7 +69,7 @@ type Store struct {
 
 	sends   *groupcommit.Batcher[chat.SendMessage, chat.SendResult]
 	moves   *groupcommit.Batcher[chat.PositionMove, chat.PositionResult]
-	closes  *groupcommit.Batcher[chat.OutboxKey, struct{}]
+	closes  *groupcommit.Batcher[closing, struct{}]
 	settler *settler
 
 	closing sync.Once
@@ -200,6 +200,7 @@ func prepareQueued(ctx context.Context, conn *pgx.Conn) error {
 // queuedStatements are what the write pool's connections run, by name.
 var queuedStatements = map[string]string{
 	sendStatement: sendSQL, racedStatement: racedSQL, moveStatement: moveSQL, closeStatement: closeSQL,
+	closeDueStatement: closeDueSQL,
 }
 
 // Names of the queued statements.
@@ -208,6 +209,8 @@ const (
 	racedStatement = "xabar_raced"
 	moveStatement  = "xabar_move"
 	closeStatement = "xabar_close"
+	// With members who are absent.
+	closeDueStatement = "xabar_close_due"
 )
 
 // now is the clock's time as the database keeps it.

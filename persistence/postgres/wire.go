@@ -19,6 +19,8 @@ const (
 	oidText = 25
 	oidInt8 = 20
 	oidBool = 16
+
+	oidTimestamptz = 1184
 )
 
 // array is a one-dimensional array being written.
@@ -74,6 +76,8 @@ const epoch = 946684800 * 1_000_000
 func timestamp(t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(t.UnixMicro()-epoch))
 }
+
+func (a *array) time(t time.Time) { a.int(t.UnixMicro() - epoch) }
 
 // row is one row of the answer in binary form; a nil column is NULL.
 type row [][]byte

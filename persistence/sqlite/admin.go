@@ -151,6 +151,9 @@ func (s *Store) ErasePerson(ctx context.Context, user chat.ID) ([]chat.ID, error
 			"DELETE FROM contacts WHERE user_id = ?1 OR contact_id = ?1",
 			"DELETE FROM blocks WHERE user_id = ?1 OR blocked_id = ?1",
 			"DELETE FROM settings WHERE user_id = ?1",
+			"DELETE FROM notify_targets WHERE user_id = ?1",
+			"DELETE FROM link_codes WHERE user_id = ?1",
+			"DELETE FROM notification_due WHERE user_id = ?1",
 			"UPDATE users SET name = '" + chat.ErasedName + "', external_id = NULL, avatar_url = NULL, last_seen_at = NULL WHERE id = ?1",
 		} {
 			if err := t.run(forget, user[:]); err != nil {

@@ -41,7 +41,7 @@ func (s *Store) runBatch(_ context.Context, _ int, batch []*item) {
 
 // commit runs the batch in one transaction. Its error is the whole batch's; the
 // items' own are in the items.
-func (s *Store) commit(batch []*item, closes []chat.OutboxKey) error {
+func (s *Store) commit(batch []*item, closes []closing) error {
 	// Immediate: the write lock comes first, so that nothing that the batch reads
 	// can be changed by another process before it writes.
 	if err := s.writer.run("BEGIN IMMEDIATE"); err != nil {
@@ -59,9 +59,9 @@ func (s *Store) commit(batch []*item, closes []chat.OutboxKey) error {
 
 // runAll runs positions first, so that a device's receipt counts for the answer
 // that follows it in the same batch, then the rest in order.
-func (t *tx) runAll(batch []*item, closes []chat.OutboxKey) error {
-	for _, key := range closes {
-		if err := t.closeOutbox(key); err != nil {
+func (t *tx) runAll(batch []*item, closes []closing) error {
+	for _, c := range closes {
+		if err := t.closeOutbox(c); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,13 @@ const (
 	closesBatch = 1024
 )
 
+// closing is an outbox event to remove, and who is to be looked at again because of
+// it.
+type closing struct {
+	key chat.OutboxKey
+	due []chat.Due
+}
+
 // closes are the outbox events to remove.
 type closes struct {
 	wake chan struct{} // capacity 1
@@ -23,7 +30,7 @@ type closes struct {
 	done chan struct{}
 
 	mu   sync.Mutex // guards keys
-	keys []chat.OutboxKey
+	keys []closing
 }
 
 // newCloses starts the goroutine that calls flush when removals have waited for
@@ -64,7 +71,7 @@ func (c *closes) close() {
 
 // add keeps the keys; past the bound they are dropped, and the events are fanned
 // out again by whoever claims them.
-func (c *closes) add(keys ...chat.OutboxKey) {
+func (c *closes) add(keys ...closing) {
 	if len(keys) == 0 {
 		return
 	}
@@ -78,10 +85,10 @@ func (c *closes) add(keys ...chat.OutboxKey) {
 }
 
 // putBack keeps what a failed batch has not removed.
-func (c *closes) putBack(keys []chat.OutboxKey) { c.add(keys...) }
+func (c *closes) putBack(keys []closing) { c.add(keys...) }
 
 // take gives some of the keys to a batch.
-func (c *closes) take() []chat.OutboxKey {
+func (c *closes) take() []closing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.keys) <= closesBatch {
@@ -89,7 +96,7 @@ func (c *closes) take() []chat.OutboxKey {
 		c.keys = nil
 		return keys
 	}
-	keys := append([]chat.OutboxKey(nil), c.keys[:closesBatch]...)
+	keys := append([]closing(nil), c.keys[:closesBatch]...)
 	c.keys = append(c.keys[:0], c.keys[closesBatch:]...)
 	return keys
 }
@@ -111,10 +118,15 @@ func (s *Store) flushCloses() {
 }
 
 // CloseOutbox queues the removal.
-func (s *Store) CloseOutbox(key chat.OutboxKey) { s.closes.add(key) }
+func (s *Store) CloseOutbox(key chat.OutboxKey, due ...chat.Due) { s.closes.add(closing{key, due}) }
 
-func (t *tx) closeOutbox(key chat.OutboxKey) error {
-	return t.run("DELETE FROM outbox WHERE conversation_id = ? AND seq = ?", key.ConversationID[:], key.Seq)
+func (t *tx) closeOutbox(c closing) error {
+	for _, due := range c.due {
+		if _, err := t.schedule(due); err != nil {
+			return err
+		}
+	}
+	return t.run("DELETE FROM outbox WHERE conversation_id = ? AND seq = ?", c.key.ConversationID[:], c.key.Seq)
 }
 
 // A lease that ends later than a fresh one would was made before the clock was

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"strings"
 	"time"
 
 	"xabar/chat"
@@ -23,22 +24,46 @@ func (s *Store) change(ctx context.Context, do func(*tx) error) error {
 
 // settingsQuery has a row for every user, with what it has set.
 const settingsQuery = `
-SELECT coalesce(s.notify, 1), s.quiet_from, s.quiet_until, coalesce(s.time_zone, '')
+SELECT ` + settingsColumns + `
 FROM users u LEFT JOIN settings s ON s.user_id = u.id
 WHERE u.id = ?`
 
+// settingsColumns are a user's, of the table under the name s, which may have no row.
+const settingsColumns = `coalesce(s.notify, 1), s.quiet_from, s.quiet_until, coalesce(s.time_zone, ''),
+	coalesce(s.language, ''), coalesce(s.only_direct, 0), coalesce(s.hide_text, 0), coalesce(s.remind_minutes, 0),
+	coalesce(s.channels_off, '')`
+
+type settingsRow struct {
+	set             chat.Settings
+	from, until     sql.NullInt64
+	zone, off       string
+	remindInMinutes int64
+}
+
+func (r *settingsRow) dest() []any {
+	return []any{&r.set.Notify, &r.from, &r.until, &r.zone,
+		&r.set.Language, &r.set.OnlyDirect, &r.set.HideText, &r.remindInMinutes, &r.off}
+}
+
+func (r *settingsRow) settings() chat.Settings {
+	set := r.set
+	if r.from.Valid {
+		set.Quiet = &chat.QuietHours{From: int(r.from.Int64), Until: int(r.until.Int64), TimeZone: r.zone}
+	}
+	set.RemindAfter = time.Duration(r.remindInMinutes) * time.Minute
+	if r.off != "" {
+		set.ChannelsOff = strings.Split(r.off, ",")
+	}
+	return set
+}
+
 func settings(ctx context.Context, q queryer, user chat.ID) (chat.Settings, error) {
-	var set chat.Settings
-	var from, until sql.NullInt64
-	var zone string
-	found, err := one(ctx, q, settingsQuery, []any{user[:]}, &set.Notify, &from, &until, &zone)
+	var row settingsRow
+	found, err := one(ctx, q, settingsQuery, []any{user[:]}, row.dest()...)
 	if err == nil && !found {
 		err = chat.Errorf(chat.CodeNotFound, "")
 	}
-	if from.Valid {
-		set.Quiet = &chat.QuietHours{From: int(from.Int64), Until: int(until.Int64), TimeZone: zone}
-	}
-	return set, err
+	return row.settings(), err
 }
 
 // Settings are user's.
@@ -56,18 +81,39 @@ func (s *Store) ChangeSettings(ctx context.Context, user chat.ID, change chat.Se
 		if err := t.run("INSERT INTO settings (user_id) VALUES (?) ON CONFLICT DO NOTHING", user[:]); err != nil {
 			return chat.Settings{}, err
 		}
-		if change.Notify != nil {
-			if err := t.run("UPDATE settings SET notify = ? WHERE user_id = ?", *change.Notify, user[:]); err != nil {
-				return chat.Settings{}, err
-			}
-		}
-		if change.SetQuiet {
-			if err := t.setQuiet(user, change.Quiet); err != nil {
-				return chat.Settings{}, err
-			}
+		if err := t.changeSettings(user, change); err != nil {
+			return chat.Settings{}, err
 		}
 		return settings(background, t, user)
 	})
+}
+
+// changeSettings keeps what the change leaves nil.
+func (t *tx) changeSettings(user chat.ID, change chat.SettingsChange) error {
+	var notify, onlyDirect, hideText, remind, off any
+	if change.Notify != nil {
+		notify = *change.Notify
+	}
+	if change.OnlyDirect != nil {
+		onlyDirect = *change.OnlyDirect
+	}
+	if change.HideText != nil {
+		hideText = *change.HideText
+	}
+	if change.RemindAfter != nil {
+		remind = int64(*change.RemindAfter / time.Minute)
+	}
+	if change.ChannelsOff != nil {
+		off = strings.Join(*change.ChannelsOff, ",")
+	}
+	err := t.run(`UPDATE settings SET notify = coalesce(?, notify), language = coalesce(?, language),
+			only_direct = coalesce(?, only_direct), hide_text = coalesce(?, hide_text),
+			remind_minutes = coalesce(?, remind_minutes), channels_off = coalesce(?, channels_off)
+		WHERE user_id = ?`, notify, optionalArg(change.Language), onlyDirect, hideText, remind, off, user[:])
+	if err != nil || !change.SetQuiet {
+		return err
+	}
+	return t.setQuiet(user, change.Quiet)
 }
 
 func (t *tx) setQuiet(user chat.ID, quiet *chat.QuietHours) error {

@@ -280,7 +280,7 @@ func TestCloses(t *testing.T) {
 	t.Parallel()
 	flushed := make(chan struct{}, 10)
 	c := newCloses(func() { flushed <- struct{}{} })
-	c.add(chat.OutboxKey{Seq: 1}, chat.OutboxKey{Seq: 2})
+	c.add(closing{key: chat.OutboxKey{Seq: 1}}, closing{key: chat.OutboxKey{Seq: 2}})
 	<-flushed
 	keys := c.take()
 	if len(keys) != 2 || c.waiting() != 0 {
@@ -289,12 +289,12 @@ func TestCloses(t *testing.T) {
 	c.putBack(keys)
 	<-flushed
 	for range closesBound {
-		c.add(chat.OutboxKey{Seq: 3})
+		c.add(closing{key: chat.OutboxKey{Seq: 3}})
 	}
 	if got := c.waiting(); got != closesBound {
 		t.Errorf("%d wait, the bound is %d", got, closesBound)
 	}
-	if keys := c.take(); len(keys) != closesBatch || keys[0].Seq != 1 || keys[2].Seq != 3 {
+	if keys := c.take(); len(keys) != closesBatch || keys[0].key.Seq != 1 || keys[2].key.Seq != 3 {
 		t.Errorf("a batch took %d", len(keys))
 	}
 	c.close()

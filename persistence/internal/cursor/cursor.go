@@ -23,6 +23,7 @@ const (
 	Sync                          // ID alone
 	Blocks                        // ID alone
 	Sent                          // Name: the clientMsgId, or At: seq and ID: conversation
+	Left                          // ID: conversation, Name: the user's 16 bytes; or ID: user alone
 )
 
 // Cursor is the last row's key.
