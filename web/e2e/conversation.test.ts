@@ -39,6 +39,21 @@ async function pair(options?: PersonOptions): Promise<[Person, Person]> {
   return [alice, bob];
 }
 
+/** How many conversations the page has kept for its next start. */
+function kept(p: Person): Promise<number> {
+  return p.page.evaluate(() => new Promise<number>((resolve, reject) => {
+    const open = indexedDB.open("xabar-snapshots");
+    open.onerror = () => reject(open.error);
+    open.onsuccess = () => {
+      const all = open.result.transaction("snapshots").objectStore("snapshots").getAll();
+      all.onsuccess = () => {
+        open.result.close();
+        resolve(all.result[0]?.conversations.length ?? 0);
+      };
+    };
+  }));
+}
+
 describe("a message", () => {
   it("gets one tick, two ticks, blue ticks, and never goes back", async () => {
     const later = await gateway.user(`Bob ${n}`);
@@ -192,14 +207,16 @@ describe("what was typed", () => {
     let cut = false;
     await page.routeWebSocket(/socket\.io/, (ws) => void (cut ? ws.close() : ws.connectToServer()));
     await page.route(/socket\.io/, (route) => (cut ? route.abort() : route.continue()));
-    cut = true;
-    await page.reload();
+    await eventually(async () => expect(await kept(alice)).toBe(1));
+    await page.context().setOffline(true);
     await alice.connection("offline");
     await alice.write("written without a connection");
     await alice.tick("written without a connection", "waiting");
+    cut = true;
+    await page.context().setOffline(false); // the page may load, its socket may not
     await page.reload();
-    await alice.connection("offline");
     await alice.tick("written without a connection", "waiting");
+    expect(await page.locator("[data-connection]").getAttribute("data-connection")).toBe("connecting");
     cut = false;
     await alice.tick("written without a connection", "delivered");
     await bob.open(alice.name);

@@ -51,6 +51,10 @@ export function Chat({ client, token, signOut, selected, select, pane }: Props) 
     const conversation = client.directWith(userId) ?? (await client.openDirect(userId));
     select(conversation.id);
   });
+  const open = useStable((id: string) => {
+    if (id === selected) root.current?.querySelector<HTMLElement>(".composer textarea")?.focus();
+    else select(id);
+  });
   const conversation = selected === undefined ? undefined : client.conversation(selected);
 
   return (
@@ -59,7 +63,7 @@ export function Chat({ client, token, signOut, selected, select, pane }: Props) 
         client={client}
         selected={selected}
         now={now}
-        open={select}
+        open={open}
         openContact={(id) => void openContact(id).catch(() => {})}
         startNew={() => setDialog("new")}
         settings={() => setDialog("settings")}

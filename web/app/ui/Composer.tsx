@@ -28,7 +28,7 @@ export function Composer(p: Props) {
   const problem = checkText(text, max);
   const replied = p.replyTo === undefined ? undefined : client.messageAt(c.id, p.replyTo);
 
-  useEffect(() => drafts.set(client.userId, c.id, { text, replyToSeq: p.replyTo }), [text, p.replyTo]);
+  useEffect(() => drafts.set(client.userId, c.id, { text, replyToSeq: p.replyTo }), [p.replyTo]);
   useLayoutEffect(() => {
     // Where the browser does not size the box to its content.
     const box = p.box.current;
@@ -41,7 +41,10 @@ export function Composer(p: Props) {
     if (problem) return;
     setText("");
     drafts.set(client.userId, c.id, { text: "" });
-    p.send(text).catch(() => setText(text));
+    p.send(text).catch(() => {
+      setText(text);
+      drafts.set(client.userId, c.id, { text });
+    });
     p.box.current?.focus();
   };
   const keyDown = (e: KeyboardEvent) => {
@@ -87,6 +90,8 @@ export function Composer(p: Props) {
           value={text}
           onInput={(e) => {
             setText(e.currentTarget.value);
+            // At once: the page may be gone before it is rendered again.
+            drafts.set(client.userId, c.id, { text: e.currentTarget.value, replyToSeq: p.replyTo });
             if (e.currentTarget.value !== "") client.type(c.id);
           }}
           onKeyDown={keyDown}

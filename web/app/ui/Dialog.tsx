@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { useSpeech } from "../i18n.js";
 import { Icon } from "./Icon.js";
 
@@ -11,12 +11,11 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
   const ref = useRef<HTMLDialogElement>(null);
   const { t } = useSpeech();
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    ref.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
+  // Before anything is painted: the next key must not go to what stood there before.
+  useLayoutEffect(() => {
+    const el = ref.current!;
+    el.showModal();
+    return () => el.close(); // this gives the focus back
   }, []);
   return (
     <dialog

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ChatClient, Conversation } from "../../client/src/index.js";
 import { ApiError, type Api } from "../api.js";
 import { errorText, useSpeech } from "../i18n.js";
@@ -14,7 +14,8 @@ export function Aside({ title, close, children }: { title: string; close: () => 
   const { t } = useSpeech();
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
+  // Before anything is painted: the next key must not go to what stood there before.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     button.current?.focus();
     return () => {
