@@ -80,7 +80,7 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	a.revoked = chat.NewRevocations(a.store, a.closeRevoked, log)
 	err = a.revoked.Load(ctx)
 	if err == nil {
-		err = a.wire(auth.New(keys, a.store, auth.Options{Revocations: a.revoked}))
+		err = a.wire(auth.New(keys, a.store, cfg.authOptions(a.revoked)))
 	}
 	if err != nil {
 		return nil, errors.Join(err, a.publicListener.Close(), a.adminListen.Close())
@@ -184,7 +184,7 @@ func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authentica
 		if err != nil {
 			return nil, err
 		}
-		routes.Demo = &httpapi.Demo{Users: a.store, Minter: auth.NewMinter(secret, nil)}
+		routes.Demo = &httpapi.Demo{Users: a.store, Minter: auth.NewMinter(secret, nil).For(a.cfg.JWTIssuer, a.cfg.JWTAudience)}
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/socket.io/", a.io)

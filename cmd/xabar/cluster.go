@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"xabar/chat"
 	"xabar/gateway/events"
@@ -62,7 +61,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 		},
 		Published: func(e chat.MessageStored) { service().FannedOut(e.Message.ConversationID, e.Message.Seq) },
 	})
-	redis.OnRecovered(func(time.Time) { a.hub.Repair() })
+	redis.OnRecovered(a.hub.Repair)
 	return &sharing{
 		redis: redis, presence: redis.Presence(chat.SystemClock{}, a.store.SetLastSeen),
 		broadcaster: bus, adapter: redis.Adapters(), close: func() error { return nil },

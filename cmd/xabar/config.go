@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"xabar/chat"
 	"xabar/gateway/auth"
 )
 
@@ -39,9 +40,12 @@ func (s Storage) url() string {
 
 // KeySettings say who signs tokens.
 type KeySettings struct {
-	JWTSecret    string `name:"jwt-secret" placeholder:"SECRET" help:"Accept tokens signed with this secret (HS256). 32 random bytes or more."`
-	JWTPublicKey string `name:"jwt-public-key" placeholder:"PEM|FILE" help:"Accept tokens signed with the private half of these PEM keys: RSA (RS256), P-256 (ES256), Ed25519 (EdDSA)."`
-	JWKSURL      string `name:"jwks-url" placeholder:"URL" help:"Accept tokens signed with a key of this JSON Web Key Set."`
+	JWTSecret        string `name:"jwt-secret" placeholder:"SECRET" help:"Accept tokens signed with this secret (HS256). 32 random bytes or more."`
+	JWTPublicKey     string `name:"jwt-public-key" placeholder:"PEM|FILE" help:"Accept tokens signed with the private half of these PEM keys: RSA (RS256), P-256 (ES256), Ed25519 (EdDSA)."`
+	JWKSURL          string `name:"jwks-url" placeholder:"URL" help:"Accept tokens signed with a key of this JSON Web Key Set."`
+	JWTIssuer        string `name:"jwt-issuer" placeholder:"NAME" help:"What the iss of tokens must be. Default: anything."`
+	JWTAudience      string `name:"jwt-audience" placeholder:"NAME" help:"What the aud of tokens must hold. Default: anything."`
+	JWTAllowNoExpiry bool   `name:"jwt-allow-no-expiry" help:"Accept tokens without exp: they are good until they are revoked."`
 }
 
 // Logging says what is logged, to stderr.
@@ -247,6 +251,13 @@ func (c *Config) keys(ctx context.Context, log *slog.Logger) (*auth.Keys, error)
 		}
 	}
 	return keys, nil
+}
+
+// authOptions say what is asked of a token beside its signature.
+func (k KeySettings) authOptions(revoked *chat.Revocations) auth.Options {
+	return auth.Options{
+		Revocations: revoked, Issuer: k.JWTIssuer, Audience: k.JWTAudience, AllowNoExpiry: k.JWTAllowNoExpiry,
+	}
 }
 
 // signingSecret is what this node mints tokens with.

@@ -15,6 +15,9 @@ type tokenCmd struct {
 
 	DataDir   string `default:"xabar-data" placeholder:"DIR" help:"Data folder of a gateway in demo mode, whose key signs without --jwt-secret."`
 	JWTSecret string `name:"jwt-secret" placeholder:"SECRET" help:"The gateway's secret."`
+
+	JWTIssuer   string `name:"jwt-issuer" placeholder:"NAME" help:"The token's iss, where the gateway asks for one."`
+	JWTAudience string `name:"jwt-audience" placeholder:"NAME" help:"The token's aud, where the gateway asks for one."`
 }
 
 // Run prints the token and nothing else, so that a script can take it.
@@ -23,7 +26,7 @@ func (c *tokenCmd) Run(std streams) error {
 	if err != nil {
 		return fmt.Errorf("a secret to sign with: %w", err)
 	}
-	token, _, err := auth.NewMinter(secret, nil).Mint(chat.UserRef(c.Sub), c.Name, c.TTL)
+	token, _, err := auth.NewMinter(secret, nil).For(c.JWTIssuer, c.JWTAudience).Mint(chat.UserRef(c.Sub), c.Name, c.TTL)
 	if err != nil {
 		return usageError{err}
 	}

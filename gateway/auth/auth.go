@@ -34,6 +34,10 @@ type Options struct {
 	Clock chat.Clock // nil: the machine's
 	// Revocations says whose tokens are refused; nil: nobody's.
 	Revocations *chat.Revocations
+	// Issuer and Audience are what `iss` must be and `aud` must hold; "": anything.
+	Issuer, Audience string
+	// AllowNoExpiry takes tokens without `exp`; they are good until they are revoked.
+	AllowNoExpiry bool
 }
 
 // Authenticator decides who a token speaks for. It is safe for concurrent use.
@@ -74,13 +78,24 @@ func New(keys *Keys, users Users, opts Options) *Authenticator {
 		clock:       opts.Clock,
 		revocations: opts.Revocations,
 		cache:       cache,
-		parser: jwt.NewParser(
-			jwt.WithValidMethods(keys.algorithms()),
-			jwt.WithExpirationRequired(),
-			jwt.WithLeeway(Leeway),
-			jwt.WithTimeFunc(opts.Clock.Now),
-		),
+		parser:      jwt.NewParser(opts.parserOptions(keys)...),
 	}
+}
+
+func (o *Options) parserOptions(keys *Keys) []jwt.ParserOption {
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(keys.algorithms()), jwt.WithLeeway(Leeway), jwt.WithTimeFunc(o.Clock.Now),
+	}
+	if !o.AllowNoExpiry {
+		options = append(options, jwt.WithExpirationRequired())
+	}
+	if o.Issuer != "" {
+		options = append(options, jwt.WithIssuer(o.Issuer))
+	}
+	if o.Audience != "" {
+		options = append(options, jwt.WithAudience(o.Audience))
+	}
+	return options
 }
 
 // Authenticate checks the token and returns its user, made if this is the first
@@ -101,11 +116,13 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Ac
 	if err != nil {
 		return chat.Actor{}, err
 	}
-	expires := claims.ExpiresAt.Time
-	if a.clock.Now().After(expires) {
-		expires = expires.Add(Leeway)
+	who := chat.Actor{User: user}
+	if claims.ExpiresAt != nil {
+		who.ExpiresAt = claims.ExpiresAt.Time
+		if a.clock.Now().After(who.ExpiresAt) {
+			who.ExpiresAt = who.ExpiresAt.Add(Leeway)
+		}
 	}
-	who := chat.Actor{User: user, ExpiresAt: expires}
 	if claims.IssuedAt != nil {
 		who.IssuedAt = claims.IssuedAt.Time
 	}

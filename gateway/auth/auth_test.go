@@ -390,3 +390,96 @@ func TestMint(t *testing.T) {
 		t.Error("a token that is over when it is made")
 	}
 }
+
+func TestIssuerAudienceAndExpiry(t *testing.T) {
+	t.Parallel()
+	keys := auth.NewKeys()
+	if err := keys.AddSecret(secret); err != nil {
+		t.Fatal(err)
+	}
+	strict := auth.New(keys, &users{}, auth.Options{Issuer: "https://id.example.org", Audience: "chat"})
+	lax := auth.New(keys, &users{}, auth.Options{AllowNoExpiry: true})
+	soon := time.Now().Add(time.Hour).Unix()
+	for name, test := range map[string]struct {
+		claims      jwt.MapClaims
+		strict, lax bool
+	}{
+		"right":             {jwt.MapClaims{"exp": soon, "iss": "https://id.example.org", "aud": "chat"}, true, true},
+		"one of audiences":  {jwt.MapClaims{"exp": soon, "iss": "https://id.example.org", "aud": []string{"shop", "chat"}}, true, true},
+		"another audience":  {jwt.MapClaims{"exp": soon, "iss": "https://id.example.org", "aud": "shop"}, false, true},
+		"no audience":       {jwt.MapClaims{"exp": soon, "iss": "https://id.example.org"}, false, true},
+		"another issuer":    {jwt.MapClaims{"exp": soon, "iss": "https://evil.example", "aud": "chat"}, false, true},
+		"no issuer":         {jwt.MapClaims{"exp": soon, "aud": "chat"}, false, true},
+		"no expiry":         {jwt.MapClaims{"iss": "https://id.example.org", "aud": "chat"}, false, true},
+		"an expiry of text": {jwt.MapClaims{"exp": "never", "iss": "https://id.example.org", "aud": "chat"}, false, false},
+	} {
+		test.claims["sub"] = "ann"
+		token := sign(t, jwt.SigningMethodHS256, secret, test.claims)
+		for a, want := range map[*auth.Authenticator]bool{strict: test.strict, lax: test.lax} {
+			who, err := a.Authenticate(t.Context(), token)
+			if (err == nil) != want || err != nil && chat.CodeOf(err) != chat.CodeUnauthenticated {
+				t.Errorf("%s: %v, want %v", name, err, want)
+			}
+			if _, expires := test.claims["exp"]; err == nil && who.ExpiresAt.IsZero() == expires {
+				t.Errorf("%s: expires %v", name, who.ExpiresAt)
+			}
+		}
+	}
+	token, _, err := auth.NewMinter(secret, nil).For("https://id.example.org", "chat").Mint("ann", "Ann", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := strict.Authenticate(t.Context(), token)
+	if err != nil || time.Since(who.IssuedAt) > time.Minute {
+		t.Errorf("%+v, %v", who, err)
+	}
+}
+
+// revocations is the part of a store that says who was revoked.
+type revocations struct {
+	chat.AdminStore
+	all []chat.Revocation
+}
+
+func (r *revocations) Revocations(context.Context, time.Time) ([]chat.Revocation, error) {
+	return r.all, nil
+}
+
+func TestRevokedTokens(t *testing.T) {
+	t.Parallel()
+	keys := auth.NewKeys()
+	if err := keys.AddSecret(secret); err != nil {
+		t.Fatal(err)
+	}
+	store, store2 := &users{}, &revocations{}
+	revoked := chat.NewRevocations(store2, nil, nil)
+	a := auth.New(keys, store, auth.Options{Revocations: revoked, AllowNoExpiry: true})
+	at := time.Now().Truncate(time.Second)
+	issued := func(when any) string {
+		claims := jwt.MapClaims{"sub": "ann"}
+		if when != nil {
+			claims["iat"] = when.(time.Time).Unix()
+		}
+		return sign(t, jwt.SigningMethodHS256, secret, claims)
+	}
+	old, newer, unknown := issued(at.Add(-time.Minute)), issued(at.Add(time.Second)), issued(nil)
+	who, err := a.Authenticate(t.Context(), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store2.all = []chat.Revocation{{UserID: who.User.ID, At: at.Add(time.Hour), TokensBefore: at}}
+	if err := revoked.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for token, good := range map[string]bool{old: false, issued(at): false, unknown: false, newer: true} {
+		if _, err := a.Authenticate(t.Context(), token); (err == nil) != good || err != nil && chat.CodeOf(err) != chat.CodeUnauthenticated {
+			t.Errorf("%v, want %v", err, good)
+		}
+	}
+	if before := store.calls; before < 2 {
+		t.Error("a user who may have been erased comes from memory")
+	}
+	if _, err := a.Authenticate(t.Context(), sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": chat.SystemUserID.String()})); err == nil {
+		t.Error("a token speaks for the system")
+	}
+}

@@ -17,6 +17,8 @@ type claims struct {
 	ExpiresAt *jwt.NumericDate `json:"exp"`
 	NotBefore *jwt.NumericDate `json:"nbf"`
 	IssuedAt  *jwt.NumericDate `json:"iat"`
+	Issuer    string           `json:"iss"`
+	Audience  jwt.ClaimStrings `json:"aud"`
 }
 
 // Validate is called by the parser beside its own checks. Its error is one of the
@@ -31,9 +33,9 @@ func (c claims) Validate() error {
 func (c claims) GetExpirationTime() (*jwt.NumericDate, error) { return c.ExpiresAt, nil }
 func (c claims) GetNotBefore() (*jwt.NumericDate, error)      { return c.NotBefore, nil }
 func (c claims) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil }
-func (c claims) GetIssuer() (string, error)                   { return "", nil }
+func (c claims) GetIssuer() (string, error)                   { return c.Issuer, nil }
 func (c claims) GetSubject() (string, error)                  { return string(c.Subject), nil }
-func (c claims) GetAudience() (jwt.ClaimStrings, error)       { return nil, nil }
+func (c claims) GetAudience() (jwt.ClaimStrings, error)       { return c.Audience, nil }
 
 // subject is `sub`: a string, or an integer as its decimal text. A UUID is in its
 // canonical spelling, so that one user has one entry in the cache.

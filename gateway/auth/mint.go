@@ -13,8 +13,9 @@ import (
 // Minter signs tokens with a secret: for demo logins, `xabar token` and tests.
 // In production the tokens come from the application that owns the users.
 type Minter struct {
-	secret []byte
-	clock  chat.Clock
+	secret           []byte
+	clock            chat.Clock
+	issuer, audience string
 }
 
 // NewMinter makes a Minter; clock nil is the machine's.
@@ -23,6 +24,13 @@ func NewMinter(secret []byte, clock chat.Clock) *Minter {
 		clock = chat.SystemClock{}
 	}
 	return &Minter{secret: secret, clock: clock}
+}
+
+// For makes the tokens say who made them, and for whom; "" leaves a claim out.
+func (m *Minter) For(issuer, audience string) *Minter {
+	other := *m
+	other.issuer, other.audience = issuer, audience
+	return &other
 }
 
 // Mint signs a token (HS256) for sub that is good for ttl. name "" leaves the
@@ -37,8 +45,10 @@ func (m *Minter) Mint(sub chat.UserRef, name string, ttl time.Duration) (token s
 	now := m.clock.Now()
 	expires = now.Add(ttl).Truncate(time.Second) // what `exp` can say
 	body := jwt.MapClaims{"sub": string(sub), "iat": now.Unix(), "exp": expires.Unix()}
-	if name != "" {
-		body["name"] = name
+	for claim, value := range map[string]string{"name": name, "iss": m.issuer, "aud": m.audience} {
+		if value != "" {
+			body[claim] = value
+		}
 	}
 	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, body).SignedString(m.secret)
 	if err != nil {
