@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/gobwas/ws"
 )
@@ -33,7 +34,7 @@ func benchServer(kind string) int {
 	mux.HandleFunc("/stats", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, benchStats(r.FormValue("gc") != "")) })
 	if kind == "ours" {
 		hub := &benchHub{}
-		mux.Handle("/engine.io/", NewServer(Options{}, hub.accept))
+		mux.Handle("/engine.io/", NewServer(Options{PingInterval: time.Hour}, hub.accept))
 	} else {
 		mux.HandleFunc("/engine.io/", (&bareHub{conns: map[net.Conn]bool{}}).serve)
 	}

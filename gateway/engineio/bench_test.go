@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gobwas/ws"
 )
@@ -147,7 +148,11 @@ func BenchmarkFanOut(b *testing.B) {
 					m.goal.Add(out)
 					_, err := m.conns[0].Write(frame)
 					must(b, err)
-					<-m.done
+					select {
+					case <-m.done:
+					case <-time.After(6 * patience):
+						b.Fatalf("received %d of %d bytes", m.bytes.Load(), m.goal.Load())
+					}
 				}
 				b.StopTimer()
 				after, _, _ := t.stats(false)

@@ -54,7 +54,8 @@ func NewServer(opts Options, accept func(*Socket) Session) *Server {
 		s.limit = newRateLimit(opts.HandshakeRate, opts.HandshakeBurst)
 	}
 	s.helpers.Go(func() { s.wheel.run(s.stop) })
-	for range runtime.GOMAXPROCS(0) {
+	// One for two processors: whoever sends needs some too, and fewer flushers coalesce more.
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		f := newFlusher()
 		s.flushers = append(s.flushers, f)
 		s.helpers.Go(f.run)
