@@ -21,7 +21,7 @@ async function show(data) {
   if (pages.some((page) => page.focused)) return;
   await self.registration.showNotification(data.title ?? "Xabar", {
     body: data.body ?? "",
-    tag: id ?? "xabar",
+    tag: data.tag ?? id ?? "xabar",
     icon: "/logo.svg",
     data: { id },
   });
