@@ -56,41 +56,6 @@ func (h *Hub) startCatchUp(c *client, conversation chat.ID, from int64) {
 	u.next()
 }
 
-// Repair brings every socket of this node what its user's devices may lack: for a
-// time in which events of other nodes did not arrive. Sockets that sync do not ask
-// for it, so they are caught up as well; what they have already they know by its
-// seq.
-func (h *Hub) Repair() {
-	for _, c := range h.users.all() {
-		h.reads.run(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-			defer cancel()
-			session, err := h.service.Session(ctx, c.user.ID)
-			if err != nil {
-				// Its reconnection brings what it lacks.
-				h.log.Warn("a socket could not be repaired; it is closed", "socket", c.socket.ID(), "error", err)
-				c.socket.Conn().Close()
-				return
-			}
-			for _, u := range session.Undelivered {
-				from := u.LastDeliveredSeq
-				u := &catchUp{hub: h, c: c, conversation: u.ConversationID, held: from}
-				u.post(func(w *worker) { w.beginCatchUp(u) })
-			}
-			h.unread.changed(c.user.ID)
-		})
-	}
-}
-
-// beginCatchUp holds a conversation back from a live socket and catches it up,
-// unless that is going on already.
-func (w *worker) beginCatchUp(u *catchUp) {
-	if u.c.closed.Load() || !u.c.hold(u.conversation) {
-		return
-	}
-	u.next()
-}
-
 // next reads a window in the pool and hands it to the worker.
 func (u *catchUp) next() {
 	after := u.held

@@ -291,27 +291,6 @@ func (c *client) admit(conversation chat.ID, seq int64) bool {
 	return true
 }
 
-// hold keeps a conversation's live messages back, and says whether they were not
-// already.
-func (c *client) hold(conversation chat.ID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	hold := c.held[conversation]
-	switch {
-	case !c.ready || hold != nil && hold.catching:
-		return false
-	case hold == nil:
-		if c.held == nil {
-			c.held = map[chat.ID]*holdback{}
-		}
-		hold = &holdback{}
-		c.held[conversation] = hold
-		c.holding.Add(1)
-	}
-	hold.catching = true
-	return true
-}
-
 // unhold lets a conversation's live messages through. The caller holds mu.
 func (c *client) unhold(conversation chat.ID) {
 	if _, ok := c.held[conversation]; ok {

@@ -199,10 +199,11 @@ func TestRepairBringsWhatDidNotArrive(t *testing.T) {
 	n2 := start(t, store, func(chat.Event) {})
 	n1 := start(t, store, func(chat.Event) {})
 	b := dial(t, n2, "b")
+	began := time.Now()
 	for i := range 60 {
 		n1.send(t, a, conversation, fmt.Sprint("x", i+1))
 	}
-	n2.hub.Repair()
+	n2.hub.Repair(began)
 	for want := int64(1); want <= 60; want++ {
 		packet, seq := nextWithAck(t, b)
 		if seq != want {

@@ -66,6 +66,20 @@ func (t *userTable) len() int {
 	return n
 }
 
+// ids are the users who have clients here.
+func (t *userTable) ids() []chat.ID {
+	var ids []chat.ID
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.RLock()
+		for id := range s.m {
+			ids = append(ids, id)
+		}
+		s.mu.RUnlock()
+	}
+	return ids
+}
+
 func (t *userTable) all() []*client {
 	var all []*client
 	for i := range t.shards {

@@ -19,6 +19,7 @@ import (
 // recipient, in a conversation of their own.
 type talk struct {
 	sender, recipient *page
+	simple            *page // a third member whose page does not sync; may be nil
 	conversation      chat.ID
 	acknowledged      []chat.Message // in the order of the sends
 }

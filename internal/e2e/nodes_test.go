@@ -21,10 +21,17 @@ type cluster struct {
 
 func newCluster(t *testing.T, n int, args ...string) *cluster {
 	t.Helper()
-	c := &cluster{redis: redistest.Start(t)}
+	redis := redistest.Start(t)
+	return startCluster(t, redis, slices.Repeat([]string{redis.URL}, n), args)
+}
+
+// startCluster starts a node for each URL of Redis.
+func startCluster(t *testing.T, redis *redistest.Server, urls, args []string) *cluster {
+	t.Helper()
+	c := &cluster{redis: redis}
 	database, js := pgtest.Database(t), testkit.NewJS(t)
-	for range n {
-		args := append([]string{"--database-url", database, "--redis-url", c.redis.URL, "--jwt-secret", secret}, args...)
+	for _, url := range urls {
+		args := append([]string{"--database-url", database, "--redis-url", url, "--jwt-secret", secret}, args...)
 		c.nodes = append(c.nodes, &world{t, testkit.StartGateway(t, testkit.GatewayOptions{Args: args}), js, database})
 	}
 	for _, node := range c.nodes {

@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"xabar/internal/testkit"
+	"xabar/internal/testkit/faultproxy"
+	"xabar/internal/testkit/redistest"
+)
+
+// broken is a cluster under load: everybody talks to somebody on another node,
+// half of them in a group with a third member on the third one.
+type broken struct {
+	*cluster
+	t       *testing.T
+	proxies []*faultproxy.Proxy // between each node and Redis
+	talks   []*talk
+	sent    atomic.Int64
+}
+
+func newBroken(t *testing.T) *broken {
+	t.Helper()
+	redis := redistest.Start(t)
+	b := &broken{t: t}
+	var urls []string
+	for range 3 {
+		proxy := faultproxy.Start(t, redis.Addr)
+		b.proxies = append(b.proxies, proxy)
+		urls = append(urls, "redis://"+proxy.Addr)
+	}
+	b.cluster = startCluster(t, redis, urls, nil)
+	b.talk()
+	return b
+}
+
+func (b *broken) talk() {
+	for i := range 6 {
+		on := func(n int) *world { return b.nodes[(i+n)%3] }
+		k := &talk{sender: on(0).page(fmt.Sprint("s", i), retrying), recipient: on(1).page(fmt.Sprint("r", i))}
+		if i%2 == 0 {
+			k.conversation = k.sender.open(k.recipient).ID
+		} else {
+			k.simple = on(2).page(fmt.Sprint("t", i), simple)
+			k.conversation = k.sender.must("conversation:open", obj{
+				"title": fmt.Sprint("group ", i), "memberIds": []string{k.recipient.user.User.ID, k.simple.user.User.ID},
+			}).Conversation.ID
+		}
+		b.talks = append(b.talks, k)
+	}
+}
+
+// during runs the load while something is broken and mended again, and then checks
+// everything: each acknowledged message is stored once, comes to every device once
+// and in order, and the positions reach the end.
+func (b *broken) during(fault func()) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 3*time.Minute)
+	defer cancel()
+	stop := make(chan struct{})
+	var talking sync.WaitGroup
+	for _, k := range b.talks {
+		talking.Go(func() { k.keepTalking(b.t, ctx, stop, &b.sent) })
+	}
+	b.goesOn()
+	fault()
+	b.goesOn()
+	for _, node := range b.nodes {
+		node.ready("ok")
+	}
+	b.goesOn()
+	close(stop)
+	talking.Wait()
+	if b.t.Failed() {
+		return
+	}
+	for _, k := range b.talks {
+		k.check(b.t)
+		last := k.acknowledged[len(k.acknowledged)-1].Seq
+		b.hasAll(k.recipient, k, last)
+		k.recipient.must("message:delivered", obj{"conversationId": k.conversation, "seq": last})
+		if k.simple != nil {
+			b.hasAll(k.simple, k, last)
+			eventually(b.t, "everything is delivered to the simple page", func() bool {
+				return k.simple.view(k.conversation).LastDeliveredSeq == last
+			})
+		}
+	}
+}
+
+// goesOn waits until sends are acknowledged.
+func (b *broken) goesOn() {
+	b.t.Helper()
+	before := b.sent.Load()
+	eventually(b.t, "sends are acknowledged", func() bool { return b.sent.Load() > before+60 })
+}
+
+// hasAll checks what a page heard without asking. A page that stayed connected heard
+// every message, rising. A simple page that came back was caught up, and may have
+// heard again what it could not acknowledge; one that syncs has asked in k.check.
+func (b *broken) hasAll(p *page, k *talk, last int64) {
+	b.t.Helper()
+	stayed := len(p.Events("disconnect")) == 0
+	if p == k.recipient && !stayed {
+		return
+	}
+	missing := func() []int64 {
+		held := map[int64]bool{}
+		for _, seq := range p.heardSeqs(k.conversation) {
+			held[seq] = true
+		}
+		return slices.DeleteFunc(upTo(last), func(seq int64) bool { return held[seq] })
+	}
+	eventually(b.t, p.user.User.Name+" has heard everything", func() bool { return len(missing()) == 0 })
+	if seqs := p.heardSeqs(k.conversation); stayed && !slices.Equal(seqs, upTo(last)) {
+		b.t.Errorf("%s heard %v", p.user.User.Name, seqs)
+	}
+}
+
+func TestFaultsLoseNothing(t *testing.T) {
+	t.Parallel()
+	wait := func(d time.Duration) { <-time.After(d) } // how long a fault lasts is the case
+	for name, fault := range map[string]func(b *broken){
+		"redis restarts": func(b *broken) { b.redis.Stop(); b.redis.Restart() },
+		"redis is gone for a while": func(b *broken) {
+			b.redis.Kill()
+			b.goesOn()
+			b.nodes[0].ready("degraded")
+			b.redis.Restart()
+		},
+		"pub/sub connections are killed": func(b *broken) {
+			for range 3 {
+				b.redis.Do("CLIENT", "KILL", "TYPE", "pubsub")
+				b.goesOn()
+			}
+		},
+		"redis hangs": func(b *broken) {
+			b.redis.Pause()
+			b.goesOn()
+			b.nodes[1].ready("degraded")
+			b.redis.Resume()
+		},
+		"redis is slow": func(b *broken) {
+			for _, proxy := range b.proxies {
+				proxy.Slow(150 * time.Millisecond)
+			}
+			b.goesOn()
+			for _, proxy := range b.proxies {
+				proxy.Heal()
+			}
+		},
+		"a node is cut off from redis": func(b *broken) {
+			b.proxies[1].Cut()
+			b.nodes[1].ready("degraded")
+			b.goesOn()
+			b.proxies[1].Heal()
+		},
+		"a node's way to redis swallows everything": func(b *broken) {
+			b.proxies[2].Blackhole()
+			b.nodes[2].ready("degraded")
+			b.goesOn()
+			b.proxies[2].Heal()
+		},
+		"a node is killed": func(b *broken) {
+			b.nodes[1].gateway.Kill()
+			b.goesOn()
+			b.nodes[1].gateway.Restart()
+		},
+		"a node is paused for a minute": func(b *broken) {
+			b.nodes[1].gateway.Signal(syscall.SIGSTOP)
+			wait(time.Minute)
+			b.nodes[1].gateway.Signal(syscall.SIGCONT)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBroken(t)
+			b.during(func() { fault(b) })
+		})
+	}
+}
+
+func TestASentinelFailoverLosesNothing(t *testing.T) {
+	t.Parallel()
+	sentinel := redistest.StartSentinel(t)
+	b := &broken{t: t, cluster: startCluster(t, sentinel.Master, slices.Repeat([]string{sentinel.URL}, 3), nil)}
+	b.talk()
+	b.during(func() {
+		sentinel.Master.Kill()
+		b.goesOn()
+	})
+}
+
+func TestNodesShareARedisCluster(t *testing.T) {
+	t.Parallel()
+	redis := redistest.StartCluster(t)
+	for name, args := range map[string][]string{"classic": nil, "sharded": {"--redis-sharded"}} {
+		t.Run(name, func(t *testing.T) {
+			b := &broken{t: t, cluster: startCluster(t, redis.Masters[0], slices.Repeat([]string{redis.URL}, 3), args)}
+			b.talk()
+			b.during(func() {})
+		})
+	}
+}
+
+// A SIGTERM under load: nothing is lost, clients go on elsewhere (here: on the same
+// address, started again), and the process ends in time.
+func TestADrainLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBroken(t)
+	b.during(func() {
+		for range 3 {
+			started := time.Now()
+			b.nodes[0].gateway.Stop()
+			if took := time.Since(started); took > 30*time.Second {
+				b.t.Errorf("draining took %v", took)
+			}
+			b.nodes[0].gateway.Restart()
+			b.goesOn()
+		}
+	})
+	for _, k := range b.talks {
+		if on := k.sender.Events("session:closing"); len(on) > 0 {
+			type closing struct {
+				Code  string
+				Retry bool
+			}
+			if said := testkit.Decode[closing](on[0]); said.Code != "draining" || !said.Retry {
+				t.Errorf("a client was told %+v", said)
+			}
+			return
+		}
+	}
+	t.Error("no client was told that its node drains")
+}
