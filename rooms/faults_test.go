@@ -262,3 +262,38 @@ func TestTheQueueIsBounded(t *testing.T) {
 	server.Resume()
 	healthy(t, n.Redis)
 }
+
+// TestAMasterOfAClusterDies: its replica takes over, and both kinds of channels move there.
+func TestAMasterOfAClusterDies(t *testing.T) {
+	t.Parallel()
+	for name, sharded := range map[string]bool{"classic": false, "sharded": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := redistest.StartCluster(t)
+			opts := isolated()
+			opts.Sharded = sharded
+			// The one through which ordinary pub/sub goes.
+			dies := int(c.Masters[0].Do("CLUSTER", "KEYSLOT", "xabar").(int64)) * 3 / 16384
+			witness := c.Masters[(dies+1)%3]
+			c.AddReplica(c.Masters[dies])
+			p := startPair(t, c.URL, c.URL, opts)
+			var more []chat.ID // some of their channels are the dying one's
+			for range 40 {
+				more = append(more, chat.NewID())
+			}
+			p.proxied.hold(t, more, nil)
+			p.direct.hold(t, more, nil)
+			start := time.Now()
+			c.Masters[dies].Kill()
+			for _, state := range []string{"cluster_state:fail", "cluster_state:ok"} {
+				witness.Eventually(state, func() bool {
+					return strings.Contains(witness.Do("CLUSTER", "INFO").(string), state)
+				})
+			}
+			recoveredSince(t, p.proxied, start)
+			recoveredSince(t, p.direct, start)
+			healthy(t, p.proxied.Redis, p.direct.Redis)
+			p.talk()
+		})
+	}
+}

@@ -472,6 +472,7 @@ func interop(t *testing.T, m *mixed, from side) {
 }
 
 func TestInteropClassic(t *testing.T) {
+	t.Parallel()
 	m := startMixed(t, redistest.Start(t), false)
 	t.Run("from Go", func(t *testing.T) { interop(t, m, goSide{t, m.io}) })
 	t.Run("from Node", func(t *testing.T) { interop(t, m, nodeSide{p: m.peer}) })
@@ -489,6 +490,7 @@ func TestInteropClassic(t *testing.T) {
 }
 
 func TestInteropSharded(t *testing.T) {
+	t.Parallel()
 	m := startMixed(t, redistest.Start(t), true)
 	t.Run("from Go", func(t *testing.T) { interop(t, m, goSide{t, m.io}) })
 	t.Run("from Node", func(t *testing.T) { interop(t, m, nodeSide{p: m.peer}) })

@@ -109,6 +109,9 @@ func Open(url string, opts Options) (*Redis, error) {
 	r.pub = newPublisher(s, r.log)
 	r.main = newLink(r.sub, r.log, s.conn, s.master)
 	r.main.recovered = r.recover
+	if s.cluster != nil { // the master that it was connected to may be one no more
+		r.main.failed = func(error) { s.cluster.ReloadState(context.Background()) }
+	}
 	if opts.Sharded && s.cluster != nil {
 		r.shards = newShards(s, r.sub, r.log, r.recover)
 	}

@@ -98,17 +98,20 @@ func contract(t *testing.T, url string, sharded bool) {
 }
 
 func TestAdapterContract(t *testing.T) {
+	t.Parallel()
 	url := redistest.Start(t).URL
 	t.Run("classic", func(t *testing.T) { contract(t, url, false) })
 	t.Run("sharded", func(t *testing.T) { contract(t, url, true) })
 }
 
 func TestAdapterContractInACluster(t *testing.T) {
+	t.Parallel()
 	url := redistest.StartCluster(t).URL
 	t.Run("classic", func(t *testing.T) { contract(t, url, false) })
 	t.Run("sharded", func(t *testing.T) { contract(t, url, true) })
 }
 
 func TestAdapterContractBehindSentinel(t *testing.T) {
+	t.Parallel()
 	contract(t, redistest.StartSentinel(t).URL, false)
 }

@@ -101,7 +101,7 @@ func channels(server *redistest.Server, opts rooms.Options) int {
 func TestAUserCostsLittleRedisMemory(t *testing.T) {
 	const limit = 700
 	for name, sharded := range map[string]bool{"classic": false, "sharded": true} {
-		for _, users := range []int{1000, 20_000} {
+		for _, users := range []int{2000, 20_000} {
 			t.Run(fmt.Sprint(name, " ", users), func(t *testing.T) {
 				server := redistest.Start(t)
 				opts := isolated()

@@ -171,3 +171,32 @@ func (s *Server) doAll(commands []any) {
 		s.t.Fatal(err)
 	}
 }
+
+// AddReplica starts a replica of a master and returns when it is in step and all masters know it.
+func (c *Cluster) AddReplica(master *Server) *Server {
+	t := master.t
+	t.Helper()
+	bus := strconv.Itoa(freePort(t))
+	r := Start(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
+		"--cluster-config-file", "nodes-"+bus+".conf")
+	host, port, err := net.SplitHostPort(master.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Do("CLUSTER", "MEET", host, port, master.busPort(t))
+	id := fmt.Sprint(master.Do("CLUSTER", "MYID"))
+	r.Eventually("it knows its master", func() bool {
+		_, err := r.do("CLUSTER", "REPLICATE", id)
+		return err == nil
+	})
+	own := fmt.Sprint(r.Do("CLUSTER", "MYID"))
+	for _, m := range c.Masters {
+		m.Eventually("the replica is known", func() bool {
+			return strings.Contains(fmt.Sprint(m.Do("CLUSTER", "REPLICAS", id)), own)
+		})
+	}
+	r.Eventually("the replica is in step", func() bool {
+		return strings.Contains(fmt.Sprint(r.Do("INFO", "replication")), "master_link_status:up")
+	})
+	return r
+}
