@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"xabar/internal/testkit"
+	"xabar/internal/testkit/pgtest"
+	"xabar/internal/testkit/redistest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m, pgtest.StopShared) }
 
 // suiteTimeout is for all browser tests on a small and busy machine.
 const suiteTimeout = 8 * time.Minute
@@ -35,7 +37,8 @@ func TestBrowser(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), suiteTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "node_modules/vitest/vitest.mjs", "run", "--config", "e2e/vitest.config.ts")
-	cmd.Env = append(os.Environ(), "XABAR_BINARY="+binary, "NO_COLOR=1", "CI=1")
+	cmd.Env = append(os.Environ(), "NO_COLOR=1", "CI=1", "XABAR_BINARY="+binary,
+		"XABAR_NODES_DATABASE="+pgtest.Database(t), "XABAR_NODES_REDIS="+redistest.Start(t).URL)
 	// With the test everything ends that it has started, browsers and gateways too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
