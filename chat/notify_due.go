@@ -68,6 +68,7 @@ type NotifyView struct {
 	Unread      int64 // messages of others beyond Read; at most MaxCounted
 	SenderName  string
 	Text        string // of the last message of others; "" without one
+	LastAt      Time   // when that was sent
 }
 
 // MaxCounted is where the counting of new messages ends.

@@ -47,7 +47,7 @@ var rules = []rule{
 	{
 		folder: "persistence",
 		ours:   []string{"chat", "migrations"},
-		others: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5", "modernc.org/sqlite", "golang.org/x/sync"},
+		others: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5", "modernc.org/sqlite", "golang.org/x/sync", "github.com/riverqueue/river"},
 		why:    "a store knows the domain and its database, and nothing of who asks",
 	},
 	{

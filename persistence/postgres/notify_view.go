@@ -21,14 +21,14 @@ SELECT k.ord, u.id, u.external_id, u.name, u.avatar_url, ` + settingsColumns + `
     OR EXISTS (SELECT 1 FROM blocks b WHERE b.user_id = p.id AND b.blocked_id = u.id),
   (SELECT count(*) FROM (SELECT 1 ` + fresh + `greatest(m.last_delivered_seq, m.joined_seq) LIMIT $3) y),
   (SELECT count(*) FROM (SELECT 1 ` + fresh + `greatest(m.last_read_seq, m.joined_seq) LIMIT $3) y),
-  coalesce(f.name, ''), coalesce(x.text, '')
+  coalesce(f.name, ''), coalesce(x.text, ''), coalesce(x.created_at, c.created_at)
 FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS k (usr, conv, ord)
 CROSS JOIN LATERAL (SELECT * FROM members y WHERE y.conversation_id = k.conv AND y.user_id = k.usr LIMIT 1) m
 CROSS JOIN LATERAL (SELECT * FROM users y WHERE y.id = k.usr LIMIT 1) u
 CROSS JOIN LATERAL (SELECT * FROM conversations y WHERE y.id = k.conv LIMIT 1) c
 LEFT JOIN LATERAL (SELECT * FROM settings y WHERE y.user_id = k.usr LIMIT 1) s ON true
 LEFT JOIN LATERAL (SELECT * FROM users y WHERE y.id = m.peer_id LIMIT 1) p ON true
-LEFT JOIN LATERAL (SELECT y.sender_id, y.text ` + fresh + `m.joined_seq ORDER BY y.seq DESC LIMIT 1) x ON true
+LEFT JOIN LATERAL (SELECT y.sender_id, y.text, y.created_at ` + fresh + `m.joined_seq ORDER BY y.seq DESC LIMIT 1) x ON true
 LEFT JOIN LATERAL (SELECT * FROM users y WHERE y.id = x.sender_id LIMIT 1) f ON true`
 
 // targetsSQL has no targets' secrets.
@@ -73,7 +73,7 @@ func scanNotifyView(rows pgx.Rows, views []chat.NotifyView) error {
 	var set settingsRow
 	into := append([]any{&ord, &v.User.ID, &v.User.ExternalID, &v.User.Name, &v.User.AvatarURL}, set.fields()...)
 	err := rows.Scan(append(into, &v.Kind, &v.Title, scanOptional{&v.MutedUntil}, &v.LastSeq, &v.Delivered, &v.Read, &v.Notified,
-		&v.Blocked, &v.Undelivered, &v.Unread, &v.SenderName, &v.Text)...)
+		&v.Blocked, &v.Undelivered, &v.Unread, &v.SenderName, &v.Text, scanTime{&v.LastAt})...)
 	if err != nil {
 		return err
 	}

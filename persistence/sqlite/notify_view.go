@@ -19,7 +19,7 @@ var notifyQuery = `SELECT ` + userColumns + `, ` + settingsColumns + `,
 	EXISTS (SELECT 1 FROM blocks b WHERE (b.user_id = u.id AND b.blocked_id = p.id) OR (b.user_id = p.id AND b.blocked_id = u.id)),
 	(SELECT count(*) FROM (SELECT 1 ` + fresh + `max(m.last_delivered_seq, m.joined_seq) LIMIT ?3)),
 	(SELECT count(*) FROM (SELECT 1 ` + fresh + `max(m.last_read_seq, m.joined_seq) LIMIT ?3)),
-	f.name, msg.text
+	f.name, msg.text, coalesce(msg.created_at, 0)
 FROM members m
 JOIN users u ON u.id = m.user_id
 JOIN conversations c ON c.id = m.conversation_id
@@ -70,10 +70,12 @@ func notifyView(ctx context.Context, q queryer, v *chat.NotifyView) (err error) 
 	var set settingsRow
 	var title, sender, text sql.NullString
 	var muted sql.NullInt64
+	var at int64
 	dest := append(append(user.dest(), set.dest()...), &v.Kind, &title, &muted, &v.LastSeq, &v.Delivered, &v.Read, &v.Notified,
-		&v.Blocked, &v.Undelivered, &v.Unread, &sender, &text)
+		&v.Blocked, &v.Undelivered, &v.Unread, &sender, &text, &at)
 	v.Member, err = one(ctx, q, notifyQuery, []any{v.ConversationID[:], v.UserID[:], chat.MaxCounted}, dest...)
 	v.User, v.Settings = user.user(), set.settings()
 	v.Title, v.SenderName, v.Text, v.MutedUntil = title.String, sender.String, text.String, optionalTime(muted)
+	v.LastAt = chat.FromMillis(at)
 	return err
 }

@@ -122,6 +122,21 @@ func (s *Store) open(ctx context.Context, path string, opts Options) (err error)
 // OpenDB opens the file, or makes an empty one, with the settings that every
 // connection needs, and further pragmas; for migrations and maintenance.
 func OpenDB(path string, pragmas ...string) (*sql.DB, error) {
+	return openDB(path, url.Values{}, pragmas...)
+}
+
+// OpenBeside opens the file for one connection that writes beside a Store, and keeps
+// to what makes that safe: each transaction waits for the write lock when it begins,
+// before it has read anything. Its commits reach the disk with the Store's next one.
+func OpenBeside(path string) (*sql.DB, error) {
+	db, err := openDB(path, url.Values{"_txlock": {"immediate"}}, "synchronous(NORMAL)")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+func openDB(path string, query url.Values, pragmas ...string) (*sql.DB, error) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return nil, errors.New("the database must be a file")
 	}
@@ -133,14 +148,14 @@ func OpenDB(path string, pragmas ...string) (*sql.DB, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	query := url.Values{"_pragma": append([]string{
+	query["_pragma"] = append([]string{
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
 		"cache_size(-16000)",
 		"temp_store(MEMORY)", // savepoints keep what they may have to take back there
-	}, pragmas...)}
+	}, pragmas...)
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
 	return sql.Open("sqlite", dsn)
 }
