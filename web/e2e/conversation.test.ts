@@ -171,6 +171,61 @@ describe("the list", () => {
   });
 });
 
+describe("being told", () => {
+  it("happens by a notification when nobody looks, with the text as text", async () => {
+    const alice = await person("Alice", { permissions: ["notifications"] });
+    const bob = await person("Bob");
+    await alice.page.evaluate(() => {
+      const shown: unknown[] = ((window as unknown as { shown: unknown[] }).shown = []);
+      class Recorded {
+        static permission = "granted";
+        constructor(title: string, options: NotificationOptions) {
+          shown.push([title, options.body]);
+        }
+      }
+      Object.defineProperty(window, "Notification", { value: Recorded });
+    });
+    const shown = () => alice.page.evaluate(() => (window as unknown as { shown: unknown[] }).shown);
+    await bob.start(alice.name);
+    await bob.write("seen on the page");
+    await alice.unread(bob.name, 1);
+    expect(await shown()).toEqual([]);
+    await alice.look(false);
+    await bob.write("<b>not seen</b>");
+    await alice.unread(bob.name, 2);
+    expect(await shown()).toEqual([[bob.name, "<b>not seen</b>"]]);
+  });
+
+  it("ends with muting, and with leaving a group", async () => {
+    const bob = await person("Bob");
+    const alice = await person("Alice");
+    const carol = await gateway.user(`Carol ${n}`);
+    const me = await gateway.user(alice.name);
+    const { id } = await carol.group(`Noise ${n}`, [me.id]);
+    me.close();
+    await carol.send(id, "hello");
+    await alice.open(`Noise ${n}`);
+    await alice.bubble("hello").waitFor();
+    await alice.page.getByRole("button", { name: "Information" }).click();
+    await alice.page.getByRole("button", { name: "Mute", exact: true }).click();
+    await alice.page.getByRole("button", { name: "Unmute" }).waitFor();
+    await alice.start(bob.name);
+    await carol.send(id, "louder");
+    await alice.row(`Noise ${n}`).locator(".badge.muted").waitFor();
+    expect(await alice.page.title()).toBe("Xabar");
+    await alice.open(`Noise ${n}`);
+    await alice.page.getByRole("button", { name: "Information" }).click();
+    await alice.page.getByRole("button", { name: "Leave the group" }).click();
+    await alice.page.getByRole("alertdialog").getByRole("button", { name: "Leave the group" }).click();
+    await alice.row(`Noise ${n}`).waitFor({ state: "detached" });
+    await alice.page.reload();
+    await alice.online();
+    await alice.row(bob.name).waitFor();
+    expect(await alice.row(`Noise ${n}`).count()).toBe(0);
+    carol.close();
+  });
+});
+
 describe("what was typed", () => {
   it("stays over a reload, as the open conversation does", async () => {
     const [alice, bob] = await pair();
