@@ -106,18 +106,22 @@ func (s *Service) revoke(ctx context.Context, ref UserRef, tokens bool) error {
 	if err != nil {
 		return err
 	}
-	return s.revokeUser(ctx, user.ID, tokens)
+	return s.revokeUser(ctx, user, tokens)
 }
 
-func (s *Service) revokeUser(ctx context.Context, user ID, tokens bool) error {
-	revocation, err := s.store.Revoke(ctx, user, tokens)
+func (s *Service) revokeUser(ctx context.Context, user User, tokens bool) error {
+	var subject []byte
+	if user.ExternalID != nil {
+		subject = SubjectHash(*user.ExternalID)
+	}
+	revocation, err := s.store.Revoke(ctx, user.ID, tokens, subject)
 	if err != nil {
 		return err
 	}
 	if s.revocations != nil {
 		s.revocations.note(revocation)
 	}
-	s.publish(ctx, AccessRevoked{UserID: user, Before: revocation.At})
+	s.publish(ctx, AccessRevoked{UserID: user.ID, Before: revocation.At})
 	return nil
 }
 
@@ -133,7 +137,7 @@ func (s *Service) Erase(ctx context.Context, ref UserRef) error {
 		return err
 	}
 	// Nobody may write while the messages go.
-	if err := s.revokeUser(ctx, user.ID, true); err != nil {
+	if err := s.revokeUser(ctx, user, true); err != nil {
 		return err
 	}
 	for {

@@ -49,8 +49,9 @@ type AdminStore interface {
 	// MessagesOf lists the messages that user sent, in no particular order.
 	MessagesOf(ctx context.Context, user ID, page PageRequest) (Page[Message], error)
 	// Revoke records that user's sockets are to be closed, and if tokens is true
-	// that tokens issued up to now are refused. Errors: not_found.
-	Revoke(ctx context.Context, user ID, tokens bool) (Revocation, error)
+	// that tokens issued up to now are refused. subject is SubjectHash of the user's
+	// external id, nil if it has none; it outlives ErasePerson. Errors: not_found.
+	Revoke(ctx context.Context, user ID, tokens bool, subject []byte) (Revocation, error)
 	// Revocations are those recorded at or after since, in no order; the zero time
 	// asks for all.
 	Revocations(ctx context.Context, since time.Time) ([]Revocation, error)
@@ -116,6 +117,7 @@ type Revocation struct {
 	UserID       ID
 	TokensBefore time.Time
 	At           time.Time
+	Subject      []byte // SubjectHash of the user's external id; nil without one
 }
 
 // Limiter is a bucket of tokens for each user, local to this node.

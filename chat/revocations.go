@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"sync"
 	"time"
@@ -22,15 +23,18 @@ type Revocations struct {
 	close func(AccessRevoked)
 	log   *slog.Logger
 
-	mu     sync.RWMutex // guards the fields below
-	known  map[ID]Revocation
-	newest time.Time
+	mu    sync.RWMutex // guards the fields below
+	known map[ID]Revocation
+	// subjects are the moments up to which tokens of a subject are refused, also
+	// when its user is erased and another one would be made for it.
+	subjects map[string]time.Time
+	newest   time.Time
 }
 
 // NewRevocations makes them. closeSockets is called for each revocation of another node
 // that was learned after Load, by Run, and ends the user's sockets on this node.
 func NewRevocations(store AdminStore, closeSockets func(AccessRevoked), log *slog.Logger) *Revocations {
-	return &Revocations{store: store, close: closeSockets, log: log, known: map[ID]Revocation{}}
+	return &Revocations{store: store, close: closeSockets, log: log, known: map[ID]Revocation{}, subjects: map[string]time.Time{}}
 }
 
 // Load learns everything that was revoked before.
@@ -84,6 +88,9 @@ func (r *Revocations) note(revocation Revocation) bool {
 		return false
 	}
 	r.known[revocation.UserID] = revocation
+	if revocation.Subject != nil && !revocation.TokensBefore.IsZero() {
+		r.subjects[string(revocation.Subject)] = revocation.TokensBefore
+	}
 	if revocation.At.After(r.newest) {
 		r.newest = revocation.At
 	}
@@ -101,9 +108,31 @@ func (r *Revocations) Of(user ID) Revocation {
 // it was issued, so one of the same second counts as older; one that says nothing
 // is older than anything. Errors: unauthenticated.
 func (r *Revocations) Check(actor Actor) error {
-	before := r.Of(actor.User.ID).TokensBefore
-	if !before.IsZero() && !actor.IssuedAt.After(before) {
+	return refuse(r.Of(actor.User.ID).TokensBefore, actor.IssuedAt)
+}
+
+// CheckSubject is Check for a token whose user is not looked up yet.
+func (r *Revocations) CheckSubject(ref UserRef, issued time.Time) error {
+	if id, ok := ref.ID(); ok {
+		return refuse(r.Of(id).TokensBefore, issued)
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if len(r.subjects) == 0 {
+		return nil
+	}
+	return refuse(r.subjects[string(SubjectHash(string(ref)))], issued)
+}
+
+func refuse(before, issued time.Time) error {
+	if !before.IsZero() && !issued.After(before) {
 		return Errorf(CodeUnauthenticated, "the token was revoked")
 	}
 	return nil
+}
+
+// SubjectHash stands for an external id where the id itself is not to be kept.
+func SubjectHash(externalID string) []byte {
+	sum := sha256.Sum256([]byte(externalID))
+	return sum[:]
 }

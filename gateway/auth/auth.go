@@ -112,19 +112,26 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Ac
 	if id, ok := chat.UserRef(claims.Subject).ID(); ok && id == chat.SystemUserID {
 		return chat.Actor{}, chat.Errorf(chat.CodeUnauthenticated, "")
 	}
+	var issued time.Time
+	if claims.IssuedAt != nil {
+		issued = claims.IssuedAt.Time
+	}
+	if a.revocations != nil {
+		// Before the user is made: who was erased does not come back by an old token.
+		if err := a.revocations.CheckSubject(chat.UserRef(claims.Subject), issued); err != nil {
+			return chat.Actor{}, err
+		}
+	}
 	user, err := a.user(ctx, userKey{ref: chat.UserRef(claims.Subject), name: string(claims.Name)})
 	if err != nil {
 		return chat.Actor{}, err
 	}
-	who := chat.Actor{User: user}
+	who := chat.Actor{User: user, IssuedAt: issued}
 	if claims.ExpiresAt != nil {
 		who.ExpiresAt = claims.ExpiresAt.Time
 		if a.clock.Now().After(who.ExpiresAt) {
 			who.ExpiresAt = who.ExpiresAt.Add(Leeway)
 		}
-	}
-	if claims.IssuedAt != nil {
-		who.IssuedAt = claims.IssuedAt.Time
 	}
 	if a.revocations != nil {
 		if err := a.revocations.Check(who); err != nil {

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -92,13 +93,15 @@ func accessOf(spec *openapi3.T, op *openapi3.Operation) access {
 	if op.Security != nil {
 		security = *op.Security
 	}
-	for _, requirement := range security {
-		if _, ok := requirement["serverKey"]; ok {
-			return accessServerKey
-		}
-		return accessToken
+	asks := func(scheme string) bool {
+		return slices.ContainsFunc(security, func(r openapi3.SecurityRequirement) bool { return r[scheme] != nil })
 	}
-	if op.RequestBody != nil {
+	switch {
+	case asks("serverKey"):
+		return accessServerKey
+	case asks("token"):
+		return accessToken
+	case op.RequestBody != nil:
 		return accessLogin
 	}
 	return accessPublic

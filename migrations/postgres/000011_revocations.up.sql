@@ -3,6 +3,7 @@
 CREATE TABLE revocations (
     user_id       uuid        NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
     tokens_before timestamptz,
+    subject_hash  bytea, -- of the external id: it is still known when the person is erased
     at            timestamptz NOT NULL
 );
 

@@ -3,6 +3,7 @@
 CREATE TABLE revocations (
     user_id       BLOB    NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
     tokens_before INTEGER,
+    subject_hash  BLOB, -- of the external id: it is still known when the person is erased
     at            INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

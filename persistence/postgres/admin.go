@@ -65,14 +65,15 @@ func (s *Store) MessagesOf(ctx context.Context, user chat.ID, page chat.PageRequ
 
 // Revoke implements chat.AdminStore. Its time is later than that of the user's
 // revocation before, whatever the clocks of the nodes say.
-func (s *Store) Revoke(ctx context.Context, user chat.ID, tokens bool) (chat.Revocation, error) {
+func (s *Store) Revoke(ctx context.Context, user chat.ID, tokens bool, subject []byte) (chat.Revocation, error) {
 	var r revocationRow
 	err := s.queryRow(ctx, `
-		INSERT INTO revocations AS r (user_id, at, tokens_before)
-		SELECT id, $2::timestamptz, CASE WHEN $3 THEN $2::timestamptz END FROM users WHERE id = $1
+		INSERT INTO revocations AS r (user_id, at, tokens_before, subject_hash)
+		SELECT id, $2::timestamptz, CASE WHEN $3 THEN $2::timestamptz END, $4::bytea FROM users WHERE id = $1
 		ON CONFLICT (user_id) DO UPDATE SET at = greatest($2, r.at + interval '1 millisecond'),
-		  tokens_before = CASE WHEN $3 THEN greatest($2, r.at + interval '1 millisecond') ELSE r.tokens_before END
-		RETURNING user_id, at, tokens_before`, []any{user, s.now(), tokens}, r.fields()...)
+		  tokens_before = CASE WHEN $3 THEN greatest($2, r.at + interval '1 millisecond') ELSE r.tokens_before END,
+		  subject_hash = coalesce(excluded.subject_hash, r.subject_hash)
+		RETURNING user_id, at, tokens_before, subject_hash`, []any{user, s.now(), tokens, subject}, r.fields()...)
 	return r.revocation(), err
 }
 
@@ -80,14 +81,15 @@ type revocationRow struct {
 	user   chat.ID
 	at     chat.Time
 	before *chat.Time
+	hash   []byte
 }
 
 func (r *revocationRow) fields() []any {
-	return []any{&r.user, scanTime{&r.at}, scanOptional{&r.before}}
+	return []any{&r.user, scanTime{&r.at}, scanOptional{&r.before}, &r.hash}
 }
 
 func (r *revocationRow) revocation() chat.Revocation {
-	revocation := chat.Revocation{UserID: r.user, At: r.at.Time}
+	revocation := chat.Revocation{UserID: r.user, At: r.at.Time, Subject: r.hash}
 	if r.before != nil {
 		revocation.TokensBefore = r.before.Time
 	}
@@ -100,7 +102,7 @@ func (s *Store) Revocations(ctx context.Context, since time.Time) ([]chat.Revoca
 		var r revocationRow
 		err := rows.Scan(r.fields()...)
 		return r.revocation(), err
-	}, `SELECT user_id, at, tokens_before FROM revocations WHERE at >= $1`, since.UTC())
+	}, `SELECT user_id, at, tokens_before, subject_hash FROM revocations WHERE at >= $1`, since.UTC())
 }
 
 // EraseMessages implements chat.AdminStore.

@@ -73,16 +73,17 @@ func (s *Store) MessagesOf(ctx context.Context, user chat.ID, page chat.PageRequ
 
 // Revoke records that user's sockets are to be closed. Times of one user's
 // revocations rise, whatever the clock does: by them other nodes know what is new.
-func (s *Store) Revoke(ctx context.Context, user chat.ID, tokens bool) (chat.Revocation, error) {
+func (s *Store) Revoke(ctx context.Context, user chat.ID, tokens bool, subject []byte) (chat.Revocation, error) {
 	return write(ctx, s, func(t *tx) (chat.Revocation, error) {
 		if err := t.checkUser(user); err != nil {
 			return chat.Revocation{}, err
 		}
 		var r revocationRow
-		_, err := t.one(`INSERT INTO revocations (user_id, at, tokens_before) VALUES (?1, ?2, CASE WHEN ?3 THEN ?2 END)
+		_, err := t.one(`INSERT INTO revocations (user_id, at, tokens_before, subject_hash) VALUES (?1, ?2, CASE WHEN ?3 THEN ?2 END, ?4)
 			ON CONFLICT DO UPDATE SET at = max(excluded.at, at + 1),
-				tokens_before = CASE WHEN ?3 THEN max(excluded.at, at + 1) ELSE tokens_before END
-			RETURNING user_id, tokens_before, at`, []any{user[:], t.millis(), tokens}, r.dest()...)
+				tokens_before = CASE WHEN ?3 THEN max(excluded.at, at + 1) ELSE tokens_before END,
+				subject_hash = coalesce(excluded.subject_hash, subject_hash)
+			RETURNING user_id, tokens_before, at, subject_hash`, []any{user[:], t.millis(), tokens, subject}, r.dest()...)
 		return r.revocation(), err
 	})
 }
@@ -91,12 +92,13 @@ type revocationRow struct {
 	user   chat.ID
 	tokens sql.NullInt64
 	at     int64
+	hash   []byte
 }
 
-func (r *revocationRow) dest() []any { return []any{&r.user, &r.tokens, &r.at} }
+func (r *revocationRow) dest() []any { return []any{&r.user, &r.tokens, &r.at, &r.hash} }
 
 func (r *revocationRow) revocation() chat.Revocation {
-	revocation := chat.Revocation{UserID: r.user, At: chat.FromMillis(r.at).Time}
+	revocation := chat.Revocation{UserID: r.user, At: chat.FromMillis(r.at).Time, Subject: r.hash}
 	if r.tokens.Valid {
 		revocation.TokensBefore = chat.FromMillis(r.tokens.Int64).Time
 	}
@@ -109,7 +111,7 @@ func (s *Store) Revocations(ctx context.Context, since time.Time) ([]chat.Revoca
 		var r revocationRow
 		err := row.Scan(r.dest()...)
 		return r.revocation(), err
-	}, "SELECT user_id, tokens_before, at FROM revocations WHERE at >= ?", millis(since))
+	}, "SELECT user_id, tokens_before, at, subject_hash FROM revocations WHERE at >= ?", millis(since))
 	return revocations, translate(ctx, err)
 }
 

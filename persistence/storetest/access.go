@@ -248,24 +248,24 @@ var adminCases = map[string]func(*env){
 	"admin/Revoke": func(e *env) {
 		a, b := e.user("a"), e.user("b")
 		begin := e.Clock.Now()
-		closed, err := e.store.Revoke(e.ctx, a, false)
+		closed, err := e.store.Revoke(e.ctx, a, false, []byte("hash of a"))
 		e.ok(err, "Revoke")
 		if closed.UserID != a || !closed.TokensBefore.IsZero() || closed.At.Before(begin) {
 			e.Errorf("closed %+v", closed)
 		}
-		revoked, err := e.store.Revoke(e.ctx, a, true)
+		revoked, err := e.store.Revoke(e.ctx, a, true, nil)
 		e.ok(err, "Revoke with tokens")
 		if !revoked.At.After(closed.At) || !revoked.TokensBefore.Equal(revoked.At) {
 			e.Errorf("revoked %+v after %+v at the same time", revoked, closed)
 		}
 		e.Clock.Step(-time.Hour)
-		later, err := e.store.Revoke(e.ctx, a, false)
+		later, err := e.store.Revoke(e.ctx, a, false, nil)
 		e.ok(err, "Revoke with a clock that was stepped back")
-		if !later.At.After(revoked.At) || !later.TokensBefore.Equal(revoked.TokensBefore) {
+		if !later.At.After(revoked.At) || !later.TokensBefore.Equal(revoked.TokensBefore) || string(later.Subject) != "hash of a" {
 			e.Errorf("%+v after %+v", later, revoked)
 		}
 		e.Clock.Step(2 * time.Hour)
-		other, err := e.store.Revoke(e.ctx, b, true)
+		other, err := e.store.Revoke(e.ctx, b, true, nil)
 		e.ok(err, "Revoke")
 		find := func(since time.Time) []chat.Revocation {
 			e.Helper()
@@ -273,13 +273,19 @@ var adminCases = map[string]func(*env){
 			e.ok(err, "Revocations")
 			return found
 		}
-		if got := find(time.Time{}); len(got) != 2 {
-			e.Errorf("all: %+v", got)
+		all := find(time.Time{})
+		if len(all) != 2 {
+			e.Errorf("all: %+v", all)
+		}
+		for _, r := range all {
+			if want := map[chat.ID]string{a: "hash of a", b: ""}[r.UserID]; string(r.Subject) != want {
+				e.Errorf("the subject is %q, want %q", r.Subject, want)
+			}
 		}
 		if got := find(other.At); len(got) != 1 || got[0].UserID != b || !got[0].At.Equal(other.At) || !got[0].TokensBefore.Equal(other.TokensBefore) {
 			e.Errorf("since the last: %+v, want %+v", got, other)
 		}
-		_, err = e.store.Revoke(e.ctx, chat.NewID(), true)
+		_, err = e.store.Revoke(e.ctx, chat.NewID(), true, nil)
 		e.code(chat.CodeNotFound, err, "nobody")
 	},
 	"admin/Erase": func(e *env) {
