@@ -84,13 +84,9 @@ func decodePayloadBinaryV3(body []byte, max int, f func(packet) error) error {
 		if !found || !ok || size > len(rest) {
 			return errPayload
 		}
-		p := packet{}
-		if isText {
-			if p, ok = decodeText(validText(rest[:size]), true); !ok {
-				return errPayload
-			}
-		} else {
-			p = decodeBinary(rest[:size], true)
+		p, ok := decodeEither(isText, rest[:size])
+		if !ok {
+			return errPayload
 		}
 		if err := f(p); err != nil {
 			return err
@@ -98,6 +94,13 @@ func decodePayloadBinaryV3(body []byte, max int, f func(packet) error) error {
 		body = rest[size:]
 	}
 	return nil
+}
+
+func decodeEither(isText bool, data []byte) (packet, bool) {
+	if isText {
+		return decodeText(validText(data), true)
+	}
+	return decodeBinary(data, true), true
 }
 
 // maxDigits of a length: more than any body may have.

@@ -174,7 +174,8 @@ func (s *Socket) abandonPoll(polling *pollingState, get *pollRequest) {
 
 // answerPoll writes msgs as the answer to a GET.
 func (s *Socket) answerPoll(w http.ResponseWriter, r *http.Request, p *pollingState, msgs []*Message) {
-	body, binary := []byte(nil), false
+	var body []byte
+	binary := false
 	if p.v3 {
 		body, binary = encodePayloadV3(nil, msgs, !p.base64)
 	} else {

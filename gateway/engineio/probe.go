@@ -166,7 +166,12 @@ func (s *Socket) upgrade(c *conn) bool {
 	s.startDrain(drainOnce)
 	s.mu.Unlock()
 
-	polling.body.Lock() // wait for it
-	polling.body.Unlock()
+	polling.awaitBody()
 	return true
+}
+
+// awaitBody returns when no body of the ended transport is being handled: none begins any more.
+func (p *pollingState) awaitBody() {
+	p.body.Lock()
+	defer p.body.Unlock()
 }

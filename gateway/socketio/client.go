@@ -220,7 +220,7 @@ func (c *client) recover(where string) {
 // panicked logs a recovered panic and ends the connection; last sends what the client should
 // know before.
 func (c *client) panicked(where string, v any, last func()) {
-	c.server.reportPanic(where, v, debug.Stack(), slog.String("sid", c.conn.ID()))
+	c.server.reportPanic(where, &PanicError{Value: v, Stack: debug.Stack()}, slog.String("sid", c.conn.ID()))
 	if last != nil {
 		last()
 	}

@@ -77,7 +77,7 @@ func malformedMsgpack(err error) error {
 	if errors.Is(err, ErrTooManyAttachments) {
 		return fmt.Errorf("%w: %w", ErrMalformed, ErrTooManyAttachments)
 	}
-	return fmt.Errorf("%w: msgpack: %v", ErrMalformed, err)
+	return fmt.Errorf("%w: msgpack: %w", ErrMalformed, err)
 }
 
 // msgpackReader turns msgpack into JSON with placeholders.

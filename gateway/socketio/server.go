@@ -232,22 +232,23 @@ func (s *Server) wait(ctx context.Context) error {
 func (s *Server) guard(where string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.reportPanic(where, v, debug.Stack())
+			s.reportPanic(where, &PanicError{Value: v, Stack: debug.Stack()})
 		}
 	}()
 	f()
 }
 
 func (s *Server) newPanicError(where string, v any, sid string) error {
-	return s.reportPanic(where, v, debug.Stack(), slog.String("sid", sid))
+	err := &PanicError{Value: v, Stack: debug.Stack()}
+	s.reportPanic(where, err, slog.String("sid", sid))
+	return err
 }
 
-func (s *Server) reportPanic(where string, v any, stack []byte, attrs ...any) *PanicError {
-	err := &PanicError{Value: v, Stack: stack}
-	attrs = append(attrs, "where", where, "panic", fmt.Sprint(v), "stack", string(stack))
+// reportPanic logs what was recovered and tells the hook.
+func (s *Server) reportPanic(where string, err *PanicError, attrs ...any) {
+	attrs = append(attrs, "where", where, "panic", fmt.Sprint(err.Value), "stack", string(err.Stack))
 	s.opts.Logger.Error("panic in a socketio "+where, attrs...)
 	if s.opts.Hooks.Panic != nil {
 		s.opts.Hooks.Panic(where, err)
 	}
-	return err
 }
