@@ -16,10 +16,10 @@ import (
 // Bounds of a text, in code points. Whole texts have bounds too, so that they fit into
 // what a push service takes.
 const (
-	MaxPreview     = 120 // the ellipsis included
-	maxName        = chat.MaxNameLength
-	maxLinePreview = 40 // of one conversation among several
-	maxLines       = 4  // conversations that are named, of several
+	MaxPreview = 120 // the ellipsis included
+	maxName    = chat.MaxNameLength
+	maxInLine  = 40 // of a name or a preview, in the line of one of several conversations
+	maxLines   = 4  // conversations that are named, of several
 )
 
 // Text is a notification for people.
@@ -35,7 +35,7 @@ type Text struct {
 
 // Of writes the text of a notification.
 func Of(n chat.Notification) Text {
-	w := writer{language: match(n.Language), hide: n.HideText, preview: MaxPreview}
+	w := writer{language: match(n.Language), hide: n.HideText, maxPreview: MaxPreview, maxName: maxName}
 	if len(n.Conversations) == 1 {
 		return w.one(n.Conversations[0])
 	}
@@ -44,8 +44,8 @@ func Of(n chat.Notification) Text {
 
 type writer struct {
 	*language
-	hide    bool
-	preview int
+	hide                bool
+	maxPreview, maxName int
 }
 
 func (w writer) one(c chat.NotifiedConversation) Text {
@@ -63,7 +63,7 @@ func (w writer) one(c chat.NotifiedConversation) Text {
 }
 
 func (w writer) several(all []chat.NotifiedConversation) Text {
-	w.preview = maxLinePreview
+	w.maxPreview, w.maxName = maxInLine, maxInLine
 	var count int64
 	var lines []string
 	for i, c := range all {
@@ -84,7 +84,7 @@ func (w writer) what(c chat.NotifiedConversation) string {
 	if c.Count > 1 {
 		return w.newMessages(c.Count)
 	}
-	preview := cut(plain(c.Preview), w.preview)
+	preview := cut(plain(c.Preview), w.maxPreview)
 	if w.hide || preview == "" {
 		return w.newMessage
 	}
@@ -103,7 +103,7 @@ func (w writer) group(c chat.NotifiedConversation) string { return w.name(c.Titl
 
 // name is a name as it may stand inside other text.
 func (w writer) name(s string) string {
-	s = cut(plain(s), maxName)
+	s = cut(plain(s), w.maxName)
 	if s == "" {
 		return w.someone
 	}

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	secret  = "0123456789abcdef"
-	timeout = 300 * time.Millisecond
+	timeout = 2 * time.Second
 )
 
 // received is what the guide says is in a body.
