@@ -65,7 +65,7 @@ async function seed() {
 }
 
 async function open(viewport, colorScheme, more = {}) {
-  const context = await browser.newContext({ viewport, colorScheme, deviceScaleFactor: 2, locale: "en-GB", ...more });
+  const context = await browser.newContext({ viewport, colorScheme, deviceScaleFactor: 1.5, locale: "en-GB", ...more });
   const page = await context.newPage();
   await page.goto(gateway.url);
   return page;

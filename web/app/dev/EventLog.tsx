@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { WireRecord } from "../../client/src/index.js";
 import { useSpeech } from "../i18n.js";
 import { memo } from "../ui/memo.js";
@@ -66,7 +66,8 @@ export function EventLog({ log }: { log: Log }) {
 
   const rows = log.rows.filter(({ who, record: r }) =>
     !(quiet && noisy.has(r.event)) && `${who} ${r.event} ${r.kind}`.toLowerCase().includes(filter.trim().toLowerCase()));
-  useEffect(() => {
+  // With the rows, before the next ones come: else it would seem to be scrolled away.
+  useLayoutEffect(() => {
     if (sticks.current && end.current) end.current.scrollTop = end.current.scrollHeight;
   }, [rows.length, log.rows]);
 
