@@ -152,9 +152,3 @@ func (s *Service) TakeOver(ctx context.Context, limit int) (int, error) {
 	}
 	return len(events), err
 }
-
-// FannedOut records that a message has been shown to everybody whom this node
-// can reach.
-func (s *Service) FannedOut(conversation ID, seq int64) {
-	s.store.CloseOutbox(OutboxKey{conversation, seq})
-}

@@ -25,6 +25,7 @@ type Service struct {
 	sendTimeout  time.Duration
 	sends, opens Limiter
 	revocations  *Revocations
+	absences     Absences
 	sending      atomic.Int64 // sends that were handed to the store and are not shown yet
 
 	// A pair's direct conversation never changes, so it is remembered: a send to
@@ -49,6 +50,8 @@ type ServiceConfig struct {
 	Sends, Opens Limiter
 	// Revocations hears at once of what this node revokes; nil: nobody asks it.
 	Revocations *Revocations
+	// Absences hears of messages that may not have arrived; nil: nobody is notified.
+	Absences Absences
 }
 
 // knownPair are the members of a direct conversation who talk to each other.
@@ -82,6 +85,9 @@ func NewService(c ServiceConfig) *Service {
 	if c.Opens == nil {
 		c.Opens = unlimited{}
 	}
+	if c.Absences == nil {
+		c.Absences = noAbsences{c.Store}
+	}
 	directs, err := lru.New[[32]byte, ID](directCacheSize)
 	if err != nil {
 		panic(err) // only for a size below 1
@@ -93,7 +99,7 @@ func NewService(c ServiceConfig) *Service {
 	return &Service{
 		store: c.Store, broadcaster: c.Broadcaster, presence: c.Presence, clock: c.Clock,
 		log: c.Logger, sendTimeout: c.SendTimeout, directs: directs, pairs: pairs,
-		sends: c.Sends, opens: c.Opens, revocations: c.Revocations,
+		sends: c.Sends, opens: c.Opens, revocations: c.Revocations, absences: c.Absences,
 	}
 }
 

@@ -48,6 +48,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 	}
 	var bus *rooms.Bus
 	config.Cluster = true
+	config.Connected = func() bool { return len(redis.Health()) == 0 }
 	config.Interest = func(ctx context.Context, users, groups []chat.ID) (func(), bool, error) {
 		return bus.Hold(ctx, users, groups)
 	}
@@ -59,11 +60,13 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 				a.log.Debug("an event of another node came too late", "error", err)
 			}
 		},
-		Published: func(e chat.MessageStored) { service().FannedOut(e.Message.ConversationID, e.Message.Seq) },
+		Published: func(e chat.MessageStored) { service().FannedOut(&e) },
 	})
 	redis.OnRecovered(a.hub.Repair)
+	online := redis.Presence(chat.SystemClock{}, a.store.SetLastSeen)
+	online.Watched(a.hub.Watched)
 	return &sharing{
-		redis: redis, presence: redis.Presence(chat.SystemClock{}, a.store.SetLastSeen),
+		redis: redis, presence: online,
 		broadcaster: bus, adapter: redis.Adapters(), close: func() error { return nil },
 	}, nil
 }

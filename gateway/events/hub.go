@@ -30,6 +30,9 @@ type Config struct {
 	// Cluster says that other nodes store messages too: gaps are waited for, and
 	// whoever carries events to them records that a message was fanned out.
 	Cluster bool
+	// Connected says whether other nodes can be reached now. While they cannot, what
+	// is left in the outbox stays there. Nil: always.
+	Connected func() bool
 	// Interest makes this node hear, from its return until release, what other nodes
 	// publish for the users and groups; fresh says that it had not heard all of them
 	// before. Nil on a node that runs alone.
@@ -130,6 +133,9 @@ func (h *Hub) Attach(service *chat.Service, presence chat.Presence, ns *socketio
 	h.registerEvents()
 	presence.Watch(func(state chat.PresenceState) {
 		h.presenceChanged(chat.PresenceChanged{PresenceState: state})
+		if !state.Online { // it may not have received all that went to its sockets
+			service.WentOffline(state.UserID)
+		}
 	})
 }
 
@@ -155,7 +161,7 @@ func (h *Hub) takeOver(ctx context.Context) {
 	ticker := time.NewTicker(takeOverInterval)
 	defer ticker.Stop()
 	for {
-		n, err := h.service.TakeOver(ctx, takeOverBatch)
+		n, err := h.takeOverSome(ctx)
 		if err != nil && ctx.Err() == nil {
 			h.log.Warn("the outbox could not be read", "error", err)
 		}
@@ -171,6 +177,13 @@ func (h *Hub) takeOver(ctx context.Context) {
 		case <-ticker.C:
 		}
 	}
+}
+
+func (h *Hub) takeOverSome(ctx context.Context) (int, error) {
+	if h.cfg.Connected != nil && !h.cfg.Connected() {
+		return 0, nil
+	}
+	return h.service.TakeOver(ctx, takeOverBatch)
 }
 
 // errStopped is what Publish says after Run has ended.

@@ -56,7 +56,7 @@ func (w *worker) messageStored(e *chat.MessageStored, foreign bool) {
 		return
 	}
 	if !w.hub.cfg.Cluster {
-		w.hub.service.FannedOut(e.Message.ConversationID, e.Message.Seq)
+		w.hub.service.FannedOut(e)
 	}
 	w.senderHolds(e)
 }

@@ -93,7 +93,10 @@ func (w *worker) expire(now time.Time) {
 	cfg := &w.hub.cfg
 	for d := w.pending.front(); d != nil && now.Sub(d.sent) >= cfg.AckTimeout; d = w.pending.front() {
 		w.pending.pop()
-		w.hub.pendingAcks.Add(-d.timeOut())
+		if n := d.timeOut(); n > 0 {
+			w.hub.pendingAcks.Add(-n)
+			w.hub.service.Unacknowledged(d.conversation, d.seq)
+		}
 		if d.complete() {
 			d.prepared.Release()
 		} else {
