@@ -206,11 +206,17 @@ func (c *Config) trustedProxies() ([]netip.Prefix, error) {
 	return prefixes, nil
 }
 
+// minServerKey is the length from which a key of random bytes can't be guessed.
+const minServerKey = 16
+
 // warnings are what an operator should know about a configuration that works.
 func (c *Config) warnings() []string {
 	var all []string
 	if c.Demo {
 		all = append(all, "demo mode: anybody who reaches this address can log in as anybody")
+	}
+	if c.ServerKey != "" && len(c.ServerKey) < minServerKey {
+		all = append(all, fmt.Sprintf("--server-key has %d bytes; whoever guesses it can read and erase everything: use %d random ones or more", len(c.ServerKey), minServerKey))
 	}
 	if c.JWTSecret != "" && len(c.JWTSecret) < auth.StrongSecretBytes {
 		all = append(all, fmt.Sprintf("--jwt-secret has %d bytes; with fewer than %d it can be guessed from any token", len(c.JWTSecret), auth.StrongSecretBytes))

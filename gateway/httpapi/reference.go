@@ -61,6 +61,7 @@ type referenceOperation struct {
 	Access     string
 	Parameters []*openapi3.Parameter
 	Body       *openapi3.SchemaRef
+	BodyLimit  int64 // kB
 	Example    string
 	Answers    []referenceAnswer
 }
@@ -131,6 +132,7 @@ func describe(spec *openapi3.T, path, method string, item *openapi3.PathItem, op
 		r.Parameters = append(r.Parameters, parameter.Value)
 	}
 	if op.RequestBody != nil {
+		r.BodyLimit = bodyLimit(op) >> 10
 		r.Body = op.RequestBody.Value.Content.Get("application/json").Schema
 		if example := r.Body.Value.Example; example != nil {
 			text, err := json.MarshalIndent(example, "", "  ")

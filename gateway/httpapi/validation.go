@@ -76,17 +76,23 @@ var loadDocument = sync.OnceValue(func() document {
 		for method, op := range item.Operations() {
 			o := &operation{id: op.OperationID, access: accessOf(spec, op)}
 			o.route = routers.Route{Spec: spec, Path: path, PathItem: item, Method: method, Operation: op}
-			if op.RequestBody != nil {
-				o.bodyLimit = defaultBodyLimit
-				if limit, ok := op.Extensions["x-body-limit"].(float64); ok {
-					o.bodyLimit = int64(limit)
-				}
-			}
+			o.bodyLimit = bodyLimit(op)
 			doc.operations[o.id] = o
 		}
 	}
 	return doc
 })
+
+// bodyLimit is how many bytes the operation takes; 0 without a body.
+func bodyLimit(op *openapi3.Operation) int64 {
+	if op.RequestBody == nil {
+		return 0
+	}
+	if limit, ok := op.Extensions["x-body-limit"].(float64); ok {
+		return int64(limit)
+	}
+	return defaultBodyLimit
+}
 
 func accessOf(spec *openapi3.T, op *openapi3.Operation) access {
 	security := spec.Security
