@@ -23,7 +23,7 @@ import (
 const (
 	DefaultTimeout  = 10 * time.Second
 	DefaultInFlight = 16
-	maxAnswer       = 64 << 10 // bytes that are read of an answer
+	DefaultAnswer   = 64 << 10 // bytes
 	dialTimeout     = 5 * time.Second
 	idleTimeout     = 90 * time.Second
 )
@@ -45,13 +45,16 @@ type Options struct {
 	Timeout time.Duration
 	// InFlight bounds the calls at the same time to one server; 0: DefaultInFlight.
 	InFlight int
+	// MaxAnswer is how many bytes are read of an answer; 0: DefaultAnswer.
+	MaxAnswer int64
 }
 
 // Caller makes calls. Close it when they have ended.
 type Caller struct {
-	client  *http.Client
-	timeout time.Duration
-	gate    *gate
+	client    *http.Client
+	timeout   time.Duration
+	maxAnswer int64
+	gate      *gate
 }
 
 // New makes a Caller.
@@ -80,13 +83,17 @@ func New(o Options) *Caller {
 	if o.InFlight == 0 {
 		o.InFlight = DefaultInFlight
 	}
+	if o.MaxAnswer == 0 {
+		o.MaxAnswer = DefaultAnswer
+	}
 	return &Caller{
 		client: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		timeout: o.Timeout,
-		gate:    newGate(o.InFlight),
+		timeout:   o.Timeout,
+		maxAnswer: o.MaxAnswer,
+		gate:      newGate(o.InFlight),
 	}
 }
 
@@ -99,7 +106,7 @@ type Answer struct {
 	// RetryAfter is how long the server wants to be left alone (RFC 9110, 10.2.3); 0:
 	// it does not say.
 	RetryAfter time.Duration
-	Body       []byte // the first 64 KiB
+	Body       []byte // its beginning, up to Options.MaxAnswer
 }
 
 // Do makes a call within the Caller's timeout. Errors name neither the URL nor what
@@ -122,7 +129,7 @@ func (c *Caller) DoWithin(ctx context.Context, timeout time.Duration, request *h
 		return Answer{}, withoutURL(err)
 	}
 	defer func() { _ = response.Body.Close() }() // what matters has been read
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, c.maxAnswer))
 	if err != nil {
 		return Answer{}, fmt.Errorf("read the answer: %w", err)
 	}

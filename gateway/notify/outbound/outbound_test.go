@@ -95,7 +95,7 @@ func TestAnswers(t *testing.T) {
 		case "/moved":
 			http.Redirect(w, r, "/", http.StatusTemporaryRedirect)
 		case "/long":
-			_, _ = io.WriteString(w, strings.Repeat("x", 2*maxAnswer))
+			_, _ = io.WriteString(w, strings.Repeat("x", 2*DefaultAnswer))
 		default:
 			w.Header().Set("Retry-After", "3")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 	if got, err := c.Do(t.Context(), post(t, server.URL+"/moved")); err != nil || got.Status != http.StatusTemporaryRedirect {
 		t.Errorf("a redirect: %v, %v", got.Status, err)
 	}
-	if got, err := c.Do(t.Context(), post(t, server.URL+"/long")); err != nil || len(got.Body) != maxAnswer {
+	if got, err := c.Do(t.Context(), post(t, server.URL+"/long")); err != nil || len(got.Body) != DefaultAnswer {
 		t.Errorf("a long answer: %d bytes, %v", len(got.Body), err)
 	}
 	if got, err := c.Do(t.Context(), post(t, server.URL)); err != nil || got.Status != 429 || got.RetryAfter != 3*time.Second {

@@ -14,6 +14,7 @@ type language struct {
 	someone    string // whose name is not known
 	in         string // a sender in a group
 	more       string // conversations that are not named
+	replies    map[Reply]string
 	// Forms by CLDR's plural categories, as plural.Selectf takes them.
 	messages, conversations []any
 	// together has the two numbers' phrases in this language's order.
@@ -21,6 +22,19 @@ type language struct {
 
 	printer *message.Printer
 }
+
+// Reply is what a bot says by itself.
+type Reply int
+
+// The replies of a bot.
+const (
+	Linked    Reply = iota + 1 // this chat gets notifications from now on
+	BadCode                    // the code is unknown, used or expired
+	HowToLink                  // there was no code
+)
+
+// Of is the reply in a language (a BCP 47 tag).
+func (r Reply) Of(language string) string { return match(language).replies[r] }
 
 // The keys of the two phrases with a number.
 const (
@@ -36,6 +50,11 @@ var languages = prepare([]*language{
 		messages:      []any{plural.One, "%d new message", plural.Other, "%d new messages"},
 		conversations: []any{plural.One, "in %d conversation", plural.Other, "in %d conversations"},
 		together:      "%[1]s %[2]s",
+		replies: map[Reply]string{
+			Linked:    "Done. New messages will be announced here.",
+			BadCode:   "This link has been used or is too old. Get a new one in the settings of the chat.",
+			HowToLink: "To get notifications here, open the settings of the chat and follow the link to Telegram.",
+		},
 	},
 	{
 		tag: lang.Russian, newMessage: "Новое сообщение", someone: "Кто-то", in: "%s в «%s»", more: "и ещё %d",
@@ -45,12 +64,22 @@ var languages = prepare([]*language{
 		},
 		conversations: []any{plural.One, "в %d беседе", plural.Few, "в %d беседах", plural.Many, "в %d беседах", plural.Other, "в %d беседы"},
 		together:      "%[1]s %[2]s",
+		replies: map[Reply]string{
+			Linked:    "Готово. О новых сообщениях вы узнаете здесь.",
+			BadCode:   "Эта ссылка уже использована или устарела. Получите новую в настройках чата.",
+			HowToLink: "Чтобы получать уведомления здесь, откройте настройки чата и перейдите по ссылке в Telegram.",
+		},
 	},
 	{
 		tag: lang.Uzbek, newMessage: "Yangi xabar", someone: "Kimdir", in: "%s, %s", more: "va yana %d ta",
 		messages:      []any{plural.Other, "%d ta yangi xabar"},
 		conversations: []any{plural.Other, "%d ta suhbatda"},
 		together:      "%[2]s %[1]s",
+		replies: map[Reply]string{
+			Linked:    "Tayyor. Yangi xabarlar haqida shu yerda bilib olasiz.",
+			BadCode:   "Bu havola ishlatilgan yoki eskirgan. Chat sozlamalaridan yangisini oling.",
+			HowToLink: "Bildirishnomalarni shu yerda olish uchun chat sozlamalarini oching va Telegram havolasiga oʻting.",
+		},
 	},
 })
 

@@ -226,6 +226,20 @@ func atBoundary(s string, at int) bool {
 	}
 }
 
+func TestEveryLanguageHasEveryReply(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, l := range languages {
+		for _, r := range []Reply{Linked, BadCode, HowToLink} {
+			text := r.Of(l.tag.String())
+			if text == "" || seen[text] {
+				t.Errorf("%s %d: %q", l.tag, r, text)
+			}
+			seen[text] = true
+		}
+	}
+}
+
 func TestLanguagesServeManyAtOnce(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup
