@@ -389,7 +389,11 @@ func (h *Hub) revoke(e chat.AccessRevoked) {
 
 func userRoom(id chat.ID) string         { return "user:" + id.String() }
 func conversationRoom(id chat.ID) string { return "conversation:" + id.String() }
-func presenceRoom(id chat.ID) string     { return "presence:" + id.String() }
+func presenceRoom(id chat.ID) string     { return presencePrefix + id.String() }
+
+// presencePrefix begins the rooms of those who hear of a user's presence; no other
+// node needs to know them.
+const presencePrefix = "presence:"
 
 type sessionLimits struct {
 	MaxTextLength    int   `json:"maxTextLength"`

@@ -172,8 +172,10 @@ func (h *Hub) claim(c *client, conversation chat.ID, after, seq int64) {
 	h.service.Acknowledge(context.Background(), c.user.ID, conversation, after, seq, c.socket.ID(),
 		func(r chat.PositionResult, err error) {
 			switch {
+			case err != nil && chat.AsError(err).Code.Retryable():
+				h.gaps.postpone(c, conversation, after, seq)
 			case err != nil:
-				h.log.Debug("an acknowledgement was not stored; the next catch-up repeats the message", "error", err)
+				h.log.Debug("an acknowledgement claims nothing", "error", err)
 			case r.NewDelivered < after:
 				h.gaps.add(c, conversation, after, seq)
 			}

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"sync"
+	"time"
 
 	"xabar/chat"
 )
@@ -14,11 +15,16 @@ const (
 	maxGapKeys   = 100_000 // users and conversations, in all
 )
 
+// claimRetry is the time between two tries of claims that the database did not take.
+const claimRetry = time.Second
+
 // gapTable keeps acknowledgements beyond a gap: what the user's devices hold is
-// claimed once the position has reached the beginning of it.
+// claimed once the position has reached the beginning of it. It also keeps those
+// that the database could not take just then, for another try.
 type gapTable struct {
-	mu     sync.Mutex // guards claims
-	claims map[gapKey][]gapClaim
+	mu      sync.Mutex // guards the fields below
+	claims  map[gapKey][]gapClaim
+	retries map[gapKey]struct{} // keys whose first claim is to be tried again
 }
 
 type gapKey struct{ user, conversation chat.ID }
@@ -29,7 +35,10 @@ type gapClaim struct {
 	socket      string
 }
 
-func (t *gapTable) init() { t.claims = map[gapKey][]gapClaim{} }
+func (t *gapTable) init() {
+	t.claims = map[gapKey][]gapClaim{}
+	t.retries = map[gapKey]struct{}{}
+}
 
 func (t *gapTable) len() int {
 	t.mu.Lock()
@@ -41,19 +50,99 @@ func (t *gapTable) len() int {
 	return n
 }
 
-// add keeps a claim and tries it once more: the position may have moved between
-// the first try and now, with nobody left to wake the claim.
+// add keeps a claim beyond a gap and tries it once more: the position may have moved
+// between the first try and now, with nobody left to wake the claim.
 func (t *gapTable) add(c *client, conversation chat.ID, after, upTo int64) {
 	key := gapKey{c.user.ID, conversation}
-	if !t.keep(key, gapClaim{after, upTo, c.socket.ID()}) || c.closed.Load() {
-		return
+	claim := gapClaim{after, upTo, c.socket.ID()}
+	if t.keepFor(c, key, claim) {
+		c.hub.claimKept(key, claim)
 	}
-	c.hub.service.Acknowledge(context.Background(), key.user, conversation, after, upTo, c.socket.ID(),
+}
+
+// postpone keeps a claim that the database could not take now.
+func (t *gapTable) postpone(c *client, conversation chat.ID, after, upTo int64) {
+	key := gapKey{c.user.ID, conversation}
+	if t.keepFor(c, key, gapClaim{after, upTo, c.socket.ID()}) {
+		t.retry(key)
+	}
+}
+
+// keepFor is keep for a client that may be gone by now: what nobody would forget any
+// more is not kept.
+func (t *gapTable) keepFor(c *client, key gapKey, claim gapClaim) bool {
+	if !t.keep(key, claim) {
+		return false
+	}
+	if c.closed.Load() && len(c.hub.users.get(key.user)) == 0 {
+		t.forget(key.user)
+		return false
+	}
+	return true
+}
+
+func (t *gapTable) retry(key gapKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.claims[key]) > 0 {
+		t.retries[key] = struct{}{}
+	}
+}
+
+// takeRetries returns what is to be tried again.
+func (t *gapTable) takeRetries() map[gapKey]gapClaim {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	due := make(map[gapKey]gapClaim, len(t.retries))
+	for key := range t.retries {
+		if list := t.claims[key]; len(list) > 0 {
+			due[key] = list[0]
+		}
+	}
+	clear(t.retries)
+	return due
+}
+
+// claimKept tries a claim that is in the table.
+func (h *Hub) claimKept(key gapKey, claim gapClaim) {
+	h.service.Acknowledge(context.Background(), key.user, key.conversation, claim.after, claim.upTo, claim.socket,
 		func(r chat.PositionResult, err error) {
-			if err == nil && r.NewDelivered >= upTo {
-				t.reached(key, r.NewDelivered)
+			if err != nil {
+				if chat.AsError(err).Code.Retryable() {
+					h.gaps.retry(key)
+				} else {
+					h.gaps.drop(key)
+				}
+				return
+			}
+			if _, more := h.gaps.reached(key, r.NewDelivered); more {
+				h.gaps.retry(key)
 			}
 		})
+}
+
+// retryClaims tries again until ctx ends what the database did not take.
+func (h *Hub) retryClaims(ctx context.Context) {
+	ticker := time.NewTicker(claimRetry)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		for key, claim := range h.gaps.takeRetries() {
+			h.claimKept(key, claim)
+		}
+	}
+}
+
+// drop forgets what can never be claimed: the user is no longer a member.
+func (t *gapTable) drop(key gapKey) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.claims, key)
+	delete(t.retries, key)
 }
 
 // keep says whether there was room.
@@ -114,6 +203,7 @@ func (t *gapTable) forget(user chat.ID) {
 	for key := range t.claims {
 		if key.user == user {
 			delete(t.claims, key)
+			delete(t.retries, key)
 		}
 	}
 }

@@ -148,6 +148,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 	running.Go(func() { h.unread.run(ctx) })
 	running.Go(func() { h.takeOver(ctx) })
+	running.Go(func() { h.retryClaims(ctx) })
 	<-ctx.Done()
 	close(h.stopped)
 	running.Wait()

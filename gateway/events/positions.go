@@ -22,7 +22,7 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 	if e.Kind == chat.Read {
 		h.unread.changed(e.UserID)
 	} else if claim, ok := h.gaps.reached(gapKey{e.UserID, e.ConversationID}, e.Seq); ok {
-		h.claimAgain(e, claim)
+		h.claimKept(gapKey{e.UserID, e.ConversationID}, claim)
 	}
 	if e.MemberCount > chat.ReceiptMembers {
 		return
@@ -48,16 +48,6 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 			h.log.Debug("a position was not sent", "socket", c.socket.ID(), "error", err)
 		}
 	})
-}
-
-// claimAgain claims what a device acknowledged before the gap was closed.
-func (h *Hub) claimAgain(e *chat.PositionMoved, claim gapClaim) {
-	h.service.Acknowledge(context.Background(), e.UserID, e.ConversationID, claim.after, claim.upTo, claim.socket,
-		func(_ chat.PositionResult, err error) {
-			if err != nil {
-				h.log.Debug("an acknowledgement was not stored; the next catch-up repeats the message", "error", err)
-			}
-		})
 }
 
 // members calls f for each client of a conversation's members on this node.

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"xabar/chat"
@@ -126,6 +127,24 @@ func (c *client) watchPresence(rooms []string) error {
 	}
 	return c.socket.Join(rooms...)
 }
+
+// Watched are the users whose presence somebody hears here.
+func (h *Hub) Watched() []chat.ID {
+	local, ok := h.ns.Adapter().(interface{ Rooms() []string })
+	if !ok {
+		return nil
+	}
+	var users []chat.ID
+	for _, room := range local.Rooms() {
+		if text, ok := strings.CutPrefix(room, presencePrefix); ok {
+			if id, ok := chat.UserRef(text).ID(); ok {
+				users = append(users, id)
+			}
+		}
+	}
+	return users
+}
+
 func (h *Hub) presenceChanged(e chat.PresenceChanged) {
 	if err := h.ns.To(presenceRoom(e.UserID)).Local().Emit("presence", e.PresenceState); err != nil {
 		h.log.Warn("presence was not sent", "error", err)
