@@ -141,6 +141,10 @@ func TestOnlyConversationsThatAreMadeCount(t *testing.T) {
 	if _, err := s.CreateGroup(t.Context(), me, "x", []chat.UserRef{other}); err != nil || opens.tokens != 0 {
 		t.Fatalf("%v, %d left", err, opens.tokens)
 	}
+	if err := open(); err != nil {
+		t.Errorf("one that was made a moment ago: %v", err)
+	}
+	other = chat.UserRef(chat.NewID().String())
 	err := open()
 	if chat.CodeOf(err) != chat.CodeRateLimited || chat.AsError(err).RetryAfter != 2*time.Millisecond {
 		t.Errorf("%v, after %v", err, chat.AsError(err).RetryAfter)

@@ -158,7 +158,7 @@ func (s *Service) OpenDirect(ctx context.Context, actor Actor, ref UserRef) (Con
 
 func (s *Service) openDirect(ctx context.Context, a, b ID) (Conversation, bool, error) {
 	if wait, ok := s.opens.Take(a); !ok {
-		return Conversation{}, false, RateLimited(wait)
+		return s.knownDirect(ctx, a, b, wait)
 	}
 	conversation, created, err := s.store.OpenDirect(ctx, a, b)
 	if !created || err != nil {
@@ -174,6 +174,20 @@ func (s *Service) openDirect(ctx context.Context, a, b ID) (Conversation, bool, 
 		s.publish(ctx, ConversationChanged{ConversationID: conversation.ID, UserIDs: both, Joined: both})
 	}
 	return conversation, created, nil
+}
+
+// knownDirect is openDirect for a caller who may make no more conversations for a
+// while: one that this node has met is not made.
+func (s *Service) knownDirect(ctx context.Context, a, b ID, wait time.Duration) (Conversation, bool, error) {
+	id, ok := s.directs.Get(pairKey(a, b))
+	if !ok {
+		return Conversation{}, false, RateLimited(wait)
+	}
+	if _, err := s.meetPair(ctx, id, a, b); err != nil {
+		return Conversation{}, false, err
+	}
+	conversation, err := s.store.Conversation(ctx, a, id)
+	return conversation, false, err
 }
 
 // pairKey is the same for both orders of a pair.

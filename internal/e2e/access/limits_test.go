@@ -111,6 +111,7 @@ func TestLimitOfConversations(t *testing.T) {
 	if got := w.ask(page, "message:send", object{"toUserId": others[3].id, "clientMsgId": "1", "text": "x"}); got.Error.Code != "rate_limited" {
 		t.Errorf("by a send: %s", got.raw)
 	}
+	w.open(ann, object{"user_id": others[1].id}) // is there already
 	w.open(others[2], object{"user_id": ann.id})
 }
 
