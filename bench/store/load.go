@@ -41,7 +41,7 @@ type load struct {
 }
 
 func (b *bench) open(ctx context.Context, url string) (*load, error) {
-	store, err := postgres.Open(ctx, url, postgres.Options{})
+	store, err := postgres.Open(ctx, url, b.options)
 	return &load{bench: b, store: store}, err
 }
 

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"xabar/internal/testkit/pgtest"
+	"xabar/persistence/postgres"
 )
 
 func main() {
@@ -28,6 +29,8 @@ func main() {
 	flag.IntVar(&b.conversations, "conversations", 10000, "direct conversations to send to, at random")
 	flag.IntVar(&b.senders, "senders", 256, "senders that wait for their answers at saturation")
 	flag.IntVar(&b.rate, "rate", 400, "sends a second for the latencies")
+	flag.IntVar(&b.options.SendShards, "send-shards", 0, "of the store; 0 is its default")
+	flag.IntVar(&b.options.MoveShards, "move-shards", 0, "of the store; 0 is its default")
 	only := flag.String("only", "", "one measurement: peer, send, complete, peer-rate, rate or lists")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -49,6 +52,7 @@ type bench struct {
 	conversations int
 	senders       int
 	rate          int
+	options       postgres.Options
 	server        *pgtest.Server
 }
 

@@ -24,6 +24,7 @@ const (
 	stateQueryCanceled    = "57014"
 	stateReadOnly         = "25006"
 	stateNotInRepertoire  = "22021"
+	stateGaveUp           = "22012" // division by zero: sendSQL's own request for another run
 )
 
 // interpret gives an error of the driver its chat.Code. It never says more to the
@@ -65,7 +66,7 @@ func stateCode(state string) chat.Code {
 		return chat.CodeTimeout
 	case state == stateNotInRepertoire:
 		return chat.CodeInvalidText
-	case state == stateSerialization, state == stateDeadlock, state == stateReadOnly,
+	case state == stateSerialization, state == stateDeadlock, state == stateGaveUp, state == stateReadOnly,
 		strings.HasPrefix(state, "08"), // connection
 		strings.HasPrefix(state, "53"), // resources: too many connections, disk full
 		strings.HasPrefix(state, "57"), // the operator: shutdown, crash, starting up
@@ -97,16 +98,18 @@ func hasState(err error, states ...string) bool {
 }
 
 // rolledBack says that the statement certainly changed nothing and may succeed
-// when run again as it is: a deadlock, a lost race, or a request that never left.
+// when run again as it is: a deadlock, a lost race (also one on a unique index, which
+// the next run sees), or a request that never left.
 func rolledBack(err error) bool {
-	return hasState(err, stateDeadlock, stateSerialization) || pgconn.SafeToRetry(err)
+	return hasState(err, stateDeadlock, stateSerialization, stateUniqueViolation, stateGaveUp) || pgconn.SafeToRetry(err)
 }
 
 // badData says that one item's content is at fault, so that the others of its
 // batch can succeed without it (SQLSTATE classes 22 and 23).
 func badData(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"))
+	return errors.As(err, &pg) && pg.Code != stateGaveUp &&
+		(strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"))
 }
 
 // notFound turns an empty answer into not_found.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"xabar/chat"
@@ -41,7 +43,9 @@ func TestRacedOnTwoNodes(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "both wait for the lock", func() bool { return number(t, db, `SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) OR NOT granted AND locktype = 'transactionid'`) >= 2 })
+	eventually(t, "both wait for the lock", func() bool {
+		return number(t, db, `SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) OR NOT granted AND locktype = 'transactionid'`) >= 2
+	})
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -224,19 +228,17 @@ func (c *crowd) check(db *pgxpool.Pool) {
 				break
 			}
 		}
-		rows, err := db.Query(c.t.Context(), `SELECT c.id FROM members m JOIN conversations c ON c.id = m.conversation_id
+		ordered, err := db.Query(c.t.Context(), `SELECT c.id FROM members m JOIN conversations c ON c.id = m.conversation_id
 			WHERE m.user_id = $1 ORDER BY coalesce(c.last_message_at, c.created_at) DESC, c.id DESC`, who)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		var id chat.ID
-		for i := 0; rows.Next(); i++ {
-			if err := rows.Scan(&id); err != nil {
-				c.t.Fatal(err)
-			}
-			if i >= len(listed) || listed[i] != id {
-				c.t.Fatalf("%s: the list differs at %d of %d", who, i, len(listed))
-			}
+		inOrder, err := pgx.CollectRows(ordered, pgx.RowTo[chat.ID])
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if !slices.Equal(listed, inOrder) {
+			c.t.Errorf("%s: the list is %v, in order it is %v", who, listed, inOrder)
 		}
 		session, err := c.nodes[0].Session(c.t.Context(), who)
 		undelivered := number(c.t, db, `SELECT count(*) FROM members m JOIN conversations c ON c.id = m.conversation_id
@@ -245,8 +247,18 @@ func (c *crowd) check(db *pgxpool.Pool) {
 			c.t.Errorf("session %+v, %v; %d undelivered", session, err, undelivered)
 		}
 	}
-	if n := number(c.t, db, `SELECT count(*) FROM members m JOIN conversations c ON c.id = m.conversation_id WHERE m.settled AND c.loose_from <> 0`); n != 0 {
-		c.t.Errorf("%d settled rows that no message would make loose", n)
+	rows, err := db.Query(c.t.Context(), `SELECT row_to_json(m)::text || row_to_json(c)::text FROM members m JOIN conversations c ON c.id = m.conversation_id
+		WHERE m.settled AND (c.loose_from <> 0 OR m.settled_at <> coalesce(c.last_message_at, c.created_at)
+		  OR m.settled_unread <> c.last_seq - m.last_read_seq OR m.last_delivered_seq < c.last_seq)`)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	wrong, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, row := range wrong {
+		c.t.Errorf("a settled row that is not: %s; people are %v", row, c.people)
 	}
 }
 
@@ -266,4 +278,83 @@ func number(tb testing.TB, db *pgxpool.Pool, query string) (n int) {
 		tb.Fatal(err)
 	}
 	return n
+}
+
+// TestSettledWhileSending: a send that has begun when a member is being settled
+// makes it loose again.
+func TestSettledWhileSending(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	s, db := openURL(t, url, Options{}), admin(t, url)
+	u := users(t, s, 2)
+	c := direct(t, s, u[0], u[1])
+	mustSend(t, s, u[0], c, "one")
+	mustMove(t, s, chat.PositionMove{Kind: chat.Read, UserID: u[1], ConversationID: c, UpTo: 1})
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settled int
+	if err := tx.QueryRow(t.Context(), settleSQL, u[1], 0, 10, s.now()).Scan(&settled); err != nil || settled != 1 {
+		t.Fatalf("settled %d, %v", settled, err)
+	}
+	answered := make(chan error, 1)
+	s.Send(t.Context(), chat.SendMessage{SenderID: u[0], ConversationID: c, ClientMsgID: "two", Text: "two"},
+		func(_ chat.SendResult, err error) { answered <- err })
+	eventually(t, "the send waits for the conversation", func() bool {
+		return number(t, db, `SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`) > 0
+	})
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, db, `SELECT count(*) FROM members WHERE settled`); n != 0 {
+		t.Errorf("%d settled rows", n)
+	}
+	if unread, err := s.UnreadTotal(t.Context(), u[1]); unread != 1 || err != nil {
+		t.Errorf("unread %d, %v", unread, err)
+	}
+}
+
+// TestJoinedWhileSending: a member who joins, and is settled, after a send has begun
+// is loose when the message is there.
+func TestJoinedWhileSending(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	s, db := openURL(t, url, Options{}), admin(t, url)
+	u := users(t, s, 3)
+	g, err := s.CreateGroup(t.Context(), u[0], "group", u[1:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	do := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := tx.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(`SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE`, g.ID)
+	answered := make(chan error, 1)
+	s.Send(t.Context(), chat.SendMessage{SenderID: u[0], ConversationID: g.ID, ClientMsgID: "x", Text: "x"},
+		func(_ chat.SendResult, err error) { answered <- err })
+	eventually(t, "the send waits for the conversation", func() bool {
+		return number(t, db, `SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`) > 0
+	})
+	do(`INSERT INTO members (conversation_id, user_id, role, joined_at, settled, settled_at) VALUES ($1, $2, 'member', now(), true, now())`, g.ID, u[2])
+	do(`UPDATE conversations SET member_count = 3, version = version + 1, loose_from = 0 WHERE id = $1`, g.ID)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	if unread, err := s.UnreadTotal(t.Context(), u[2]); unread != 1 || err != nil {
+		t.Errorf("unread %d, %v", unread, err)
+	}
 }

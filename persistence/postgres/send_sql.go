@@ -11,8 +11,16 @@ package postgres
 //	per    the good ones, one row per conversation, their columns as arrays
 //	up     numbers them: the row lock on the conversation is held until the commit,
 //	       so that seqs are committed in order
+//	       Who joined after this statement's snapshot (what changes members counts
+//	       the version up, but not last_seq) is invisible to pos and may be settled
+//	       already. If pos is to make members loose, the statement then gives itself
+//	       up (division by zero, the only error that SQL can raise) and is run again
 //	ins    the messages. A race lost on (sender_id, client_msg_id) inserts nothing
 //	       and leaves a hole; the caller sees it by the count
+//	touched
+//	       the members whose rows pos may write. By itself and materialized: where
+//	       another transaction has just written the row, PostgreSQL tests the joined
+//	       row again, and a lateral join in the UPDATE's own FROM would not pass that
 //	pos    the sender's own positions: whoever sent the first messages of the batch
 //	       to a conversation and holds everything before them (by the number, or
 //	       because nothing but holes lies between; that look needs the snapshot to be
@@ -53,7 +61,7 @@ WITH item AS MATERIALIZED (
 ), per AS (
   SELECT g.conv, count(*) AS n, array_agg(g.id) AS ids, array_agg(g.sender) AS senders,
          array_agg(g.cmid) AS cmids, array_agg(g.body) AS bodies, array_agg(g.reply) AS replies,
-         (array_agg(g.read))[1] AS lead_read
+         (array_agg(g.read))[1] AS lead_read, (array_agg(g.delivered))[1] AS lead_held
   FROM (SELECT * FROM item WHERE status = 0 ORDER BY conv, ord) g
   GROUP BY g.conv ORDER BY g.conv
 ), up AS (
@@ -66,39 +74,41 @@ WITH item AS MATERIALIZED (
   WHERE c.id >= per.conv AND c.id <= per.conv
   RETURNING c.id, c.last_seq, c.version, c.last_message_at AS at, c.member_count,
             c.loose_from = c.last_seq AS loosened, c.last_seq - per.n AS base, c.version - per.n AS version_base,
-            per.n, per.ids, per.senders, per.cmids, per.bodies, per.replies, per.lead_read,
+            per.n, per.ids, per.senders, per.cmids, per.bodies, per.replies, per.lead_read, per.lead_held,
             CASE WHEN per.n = 1 THEN 1 ELSE (
               SELECT coalesce(min(o) - 1, per.n) FROM unnest(per.senders) WITH ORDINALITY AS u (s, o)
-              WHERE s <> per.senders[1]) END AS run
+              WHERE s <> per.senders[1]) END AS run,
+            CASE WHEN c.loose_from = c.last_seq AND
+              (SELECT s.version - s.last_seq FROM conversations s WHERE s.id = c.id LIMIT 1) <> c.version - c.last_seq
+            THEN 1 / (c.last_seq - c.last_seq) END AS stale
 ), ins AS (
   INSERT INTO messages (id, conversation_id, seq, version, sender_id, client_msg_id, text, reply_to_seq, created_at)
   SELECT x.id, up.id, up.base + x.k, nullif(up.version_base, up.base) + x.k, x.sender, x.cmid, x.body, x.reply, up.at
   FROM up CROSS JOIN LATERAL unnest(up.ids, up.senders, up.cmids, up.bodies, up.replies)
        WITH ORDINALITY AS x (id, sender, cmid, body, reply, k)
-  ON CONFLICT DO NOTHING
+  ON CONFLICT (sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL DO NOTHING
   RETURNING conversation_id, seq, created_at
 ), box AS (
   INSERT INTO outbox (created_at, conversation_id, seq, leased_until)
   SELECT created_at, conversation_id, seq, coalesce($9::timestamptz, statement_timestamp()) + $10::float8 * interval '1 second'
   FROM ins
+), touched AS MATERIALIZED (
+  SELECT up.id, up.base, up.run, up.loosened, up.lead_read, up.member_count, up.at, w.user_id,
+         w.user_id = up.senders[1] AS leads,
+         w.user_id = up.senders[1] AND w.held < up.base AND
+           (SELECT s.last_seq FROM conversations s WHERE s.id = up.id LIMIT 1) = up.base AND
+           (SELECT 1 FROM messages s WHERE s.conversation_id = up.id AND s.seq > w.held AND s.seq <= up.base LIMIT 1) IS NULL AS holes
+  FROM up CROSS JOIN LATERAL (
+    SELECT up.senders[1] AS user_id, up.lead_held AS held WHERE NOT up.loosened
+    UNION ALL
+    SELECT y.user_id, y.last_delivered_seq FROM members y
+    WHERE y.conversation_id = up.id AND up.loosened) w
 ), pos AS (
   UPDATE members m
   SET settled = false,
       last_delivered_seq = CASE WHEN t.leads AND (m.last_delivered_seq >= t.base OR t.holes) THEN t.base + t.run ELSE m.last_delivered_seq END,
       last_read_seq = CASE WHEN t.leads AND (m.last_delivered_seq >= t.base OR t.holes) THEN t.base + t.run ELSE m.last_read_seq END
-  FROM (
-    SELECT up.id, up.base, up.run, up.loosened, up.lead_read, up.member_count, up.at, w.user_id,
-           w.user_id = up.senders[1] AS leads,
-           w.user_id = up.senders[1] AND w.held < up.base AND
-             (SELECT s.last_seq FROM conversations s WHERE s.id = up.id LIMIT 1) = up.base AND
-             (SELECT 1 FROM messages s WHERE s.conversation_id = up.id AND s.seq > w.held AND s.seq <= up.base LIMIT 1) IS NULL AS holes
-    FROM up CROSS JOIN LATERAL (
-      SELECT x.user_id, x.last_delivered_seq AS held FROM members x
-      WHERE x.conversation_id = up.id AND x.user_id = up.senders[1] AND NOT up.loosened
-      UNION ALL
-      SELECT y.user_id, y.last_delivered_seq FROM members y
-      WHERE y.conversation_id = up.id AND up.loosened) w
-  ) t
+  FROM touched t
   WHERE (m.conversation_id, m.user_id) >= (t.id, t.user_id) AND (m.conversation_id, m.user_id) <= (t.id, t.user_id)
     AND (t.loosened OR t.leads AND (m.last_delivered_seq >= t.base OR t.holes))
   RETURNING m.conversation_id, m.user_id, t.leads AND m.last_delivered_seq = t.base + t.run AS leads,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,8 +28,8 @@ type Options struct {
 	Logger *slog.Logger // default slog.Default
 
 	ReadConns  int // connections for everything but the queues; default 12
-	SendShards int // send batches that run at once, a connection each; default 3
-	MoveShards int // position batches that run at once, a connection each; default 2
+	SendShards int // send batches that run at once, a connection each; default 2 to 4, by the cores
+	MoveShards int // position batches that run at once, a connection each; default half of them
 	QueueBound int // sends, and moves, that can wait in all; default 16,384 each
 
 	// StatementTimeout ends a statement in the server; default 10 s. What waits for
@@ -45,10 +46,12 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	// More shards hide more of a commit's wait, fewer make fuller batches.
+	shards := min(max(runtime.GOMAXPROCS(0), 2), 4)
 	defaults := []struct {
 		value *int
 		or    int
-	}{{&o.ReadConns, 12}, {&o.SendShards, 3}, {&o.MoveShards, 2}, {&o.QueueBound, 16384}}
+	}{{&o.ReadConns, 12}, {&o.SendShards, shards}, {&o.MoveShards, shards / 2}, {&o.QueueBound, 16384}}
 	for _, d := range defaults {
 		if *d.value <= 0 {
 			*d.value = d.or
