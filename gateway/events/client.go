@@ -17,7 +17,8 @@ type client struct {
 	hub    *Hub
 	socket *socketio.Socket
 	user   chat.User
-	sync   bool // keeps its own positions and calls sync; else the hub catches it up
+	since  time.Time // what was stored by then it learns by its catch-up or sync
+	sync   bool      // keeps its own positions and calls sync; else the hub catches it up
 
 	// holding is how many conversations may not go to the socket just so: while it
 	// initialises one for all of them, then one for each entry of held. 0 is the
@@ -122,6 +123,7 @@ func connectError(e *chat.Error) error {
 // database knew and what was noted together are what there is to catch up.
 func (h *Hub) connected(s *socketio.Socket) {
 	c := clientOf(s)
+	c.since = h.cfg.Clock.Now()
 	c.holding.Store(1)
 	h.setInitialising(c, true)
 	h.users.add(c)

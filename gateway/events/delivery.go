@@ -26,6 +26,10 @@ type delivery struct {
 	total int
 }
 
+// clockSkew is how far the clocks of nodes may differ before a socket misses a message
+// that was read late, or hears one again that it was caught up with.
+const clockSkew = time.Second
+
 const (
 	timedOut = -1 << 40
 	// maxTracked is the number of sockets up to which a delivery knows that all have
@@ -96,12 +100,12 @@ func (d *delivery) start(w *worker, n int) {
 	w.pending.push(d)
 }
 
-func (w *worker) emitMessage(e *chat.MessageStored, after int64) {
+func (w *worker) emitMessage(e *chat.MessageStored, after int64, late bool) {
 	h, m := w.hub, &e.Message
 	if e.MemberIDs == nil {
 		h.noteMissed(m.ConversationID, m.Seq)
 	}
-	f := fanOut{w: w, e: e, after: after}
+	f := fanOut{w: w, e: e, after: after, late: late}
 	if e.MemberIDs != nil {
 		for _, member := range e.MemberIDs {
 			for _, c := range h.users.get(member) {
@@ -129,6 +133,7 @@ type fanOut struct {
 	w     *worker
 	e     *chat.MessageStored
 	after int64
+	late  bool // read from the store
 	many  bool
 	d     *delivery
 	sent  int
@@ -138,6 +143,9 @@ func (f *fanOut) to(c *client) {
 	h, m := f.w.hub, &f.e.Message
 	if m.SenderID != c.user.ID {
 		h.unread.changed(c.user.ID)
+	}
+	if f.late && c.since.After(m.CreatedAt.Add(clockSkew)) {
+		return
 	}
 	if c.socket.ID() == f.e.OriginSocket || !c.admit(m.ConversationID, m.Seq) {
 		return

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,8 +16,8 @@ const repairMargin = 10 * time.Second
 // Repair shows every socket of this node the messages that were stored since then
 // by other nodes, and whose events may not have arrived. Positions are no measure
 // for it: another device of the user, on another node, may have acknowledged what
-// the sockets here have missed. A message that was shown is not shown again, but to
-// sockets that came while the outage lasted; they know it by its seq.
+// the sockets here have missed. A message that was shown is not shown again, and
+// none to a socket that came after it was stored: such a socket was caught up.
 func (h *Hub) Repair(since time.Time) {
 	since = since.Add(-repairMargin)
 	var mu sync.Mutex
@@ -75,12 +76,12 @@ func (h *Hub) repairConversation(user chat.ID, c *chat.Conversation, since time.
 		if last := w.stream(r.conversation).last; last > 0 {
 			r.read(last + 1)
 		} else {
-			r.readBack(r.upTo)
+			r.readBack(r.upTo, chat.PageLimit)
 		}
 	})
 }
 
-// repair is one conversation's.
+// repair reads a conversation from the store and shows what was not shown.
 type repair struct {
 	hub          *Hub
 	conversation chat.ID
@@ -88,7 +89,8 @@ type repair struct {
 	members      []chat.ID // of a direct conversation
 	memberCount  int
 	upTo         int64
-	since        time.Time
+	since        time.Time     // of a conversation that this node has shown nothing of: how far back to go
+	done         func(*stream) // called on the worker in the end, also after a failure; may be nil
 }
 
 func (r *repair) post(do func(*worker)) {
@@ -104,52 +106,64 @@ func (r *repair) between(from, upTo int64, then func([]chat.Message)) {
 		defer cancel()
 		messages, err := r.hub.service.MessagesBetween(ctx, r.conversation, from, upTo)
 		if err != nil {
-			r.hub.log.Warn("a conversation could not be repaired; its members' next sync brings the rest",
-				"conversation", r.conversation, "error", err)
+			r.hub.log.Warn("a conversation could not be read", "conversation", r.conversation, "error", err)
+			r.post(func(w *worker) { r.end(w.stream(r.conversation)) })
 			return
 		}
 		then(messages)
 	})
 }
 
-// readBack looks for the first message since the outage began, page by page: of a
-// conversation that this node has shown nothing of.
-func (r *repair) readBack(upTo int64) {
-	from := max(1, upTo-chat.PageLimit+1)
+// end lets go of the stream. A gap that was not filled is looked at again.
+func (r *repair) end(s *stream) {
+	s.since = time.Now()
+	if r.done != nil {
+		r.done(s)
+	}
+}
+
+// readBack looks for the first message since then, page by page.
+func (r *repair) readBack(upTo, page int64) {
+	from := max(1, upTo-page+1)
 	r.between(from, upTo, func(messages []chat.Message) {
-		for i := range messages {
-			if !messages[i].CreatedAt.Before(r.since) {
-				if i > 0 || from == 1 {
-					r.read(messages[i].Seq)
-				} else {
-					r.readBack(from - 1)
-				}
-				return
-			}
+		lately := slices.IndexFunc(messages, func(m chat.Message) bool { return !m.CreatedAt.Before(r.since) })
+		switch {
+		case lately < 0:
+			r.read(upTo + 1)
+		case lately == 0 && from > 1:
+			r.readBack(from-1, chat.PageLimit)
+		default:
+			r.read(messages[lately].Seq)
 		}
-		r.read(upTo + 1)
 	})
 }
 
 // read shows a page from the seq on, and then the next.
 func (r *repair) read(from int64) {
 	if from > r.upTo {
+		r.post(func(w *worker) {
+			s := w.stream(r.conversation)
+			s.last = max(s.last, r.upTo)
+			r.end(s)
+			w.emitBehind(s)
+		})
 		return
 	}
 	upTo := min(r.upTo, from+chat.PageLimit-1)
 	r.between(from, upTo, func(messages []chat.Message) {
-		r.post(func(w *worker) {
-			s := w.stream(r.conversation)
-			for i := range messages {
-				if m := &messages[i]; m.Seq > s.last {
-					w.emitNext(s, &chat.MessageStored{
-						Message: *m, Kind: r.kind, MemberIDs: r.members, MemberCount: r.memberCount, JSON: m.AppendJSON(nil),
-					})
-				}
-			}
-			s.last = max(s.last, upTo)
-			w.emitBehind(s)
-			r.read(upTo + 1)
-		})
+		r.post(func(w *worker) { r.show(w, messages, upTo) })
 	})
+}
+
+func (r *repair) show(w *worker, messages []chat.Message, upTo int64) {
+	s := w.stream(r.conversation)
+	for i := range messages {
+		if m := &messages[i]; m.Seq > s.last {
+			w.emitNext(s, &chat.MessageStored{
+				Message: *m, Kind: r.kind, MemberIDs: r.members, MemberCount: r.memberCount, JSON: m.AppendJSON(nil),
+			}, true)
+		}
+	}
+	s.last = max(s.last, upTo)
+	r.read(upTo + 1)
 }

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"context"
 	"time"
 
 	"xabar/chat"
@@ -12,9 +11,9 @@ import (
 const (
 	gapWait   = 250 * time.Millisecond // for a missing seq, before the store is asked
 	maxBehind = 1024                   // messages of a conversation that wait behind a gap; then the store is asked at once
-	// settled is the age at which a message is no longer on its way: a conversation
-	// whose last message is older can go on without a look at what came before.
-	settled = time.Second
+	// settled is the age at which a message cannot be on its way any more, not even by
+	// an outbox that was taken over after an outage.
+	settled = streamIdle
 )
 
 // stream is what a worker remembers of a conversation: the last seq that went to
@@ -48,7 +47,7 @@ func (w *worker) messageStored(e *chat.MessageStored, foreign bool) {
 		if w.hub.cfg.Cluster && seq > 1 && seq != s.last+1 {
 			w.wait(s, e)
 		} else {
-			w.emitNext(s, e)
+			w.emitNext(s, e, false)
 			w.emitBehind(s)
 		}
 	}
@@ -61,13 +60,14 @@ func (w *worker) messageStored(e *chat.MessageStored, foreign bool) {
 	w.senderHolds(e)
 }
 
-// emitNext shows the message that follows in the stream.
-func (w *worker) emitNext(s *stream, e *chat.MessageStored) {
+// emitNext shows the message that follows in the stream. One that is read from the
+// store, late, is not for sockets that came after it.
+func (w *worker) emitNext(s *stream, e *chat.MessageStored, late bool) {
 	after := s.last
 	if after == 0 {
 		after = e.Message.Seq - 1
 	}
-	w.emitMessage(e, after)
+	w.emitMessage(e, after, late)
 	s.last = e.Message.Seq
 }
 
@@ -90,7 +90,7 @@ func (w *worker) wait(s *stream, e *chat.MessageStored) {
 func (w *worker) emitBehind(s *stream) {
 	for e := s.behind[s.last+1]; e != nil; e = s.behind[s.last+1] {
 		delete(s.behind, s.last+1)
-		w.emitNext(s, e)
+		w.emitNext(s, e, false)
 	}
 	for seq := range s.behind {
 		if seq <= s.last {
@@ -116,66 +116,21 @@ func (s *stream) first() *chat.MessageStored {
 }
 
 // fillGap asks the store for what is missing; rows that are not there are holes.
+// Of a stream that begins nothing is known: what was stored lately may be missing
+// too, for the sockets that were here by then.
 func (w *worker) fillGap(s *stream) {
 	if s.reading || len(s.behind) == 0 {
 		return
 	}
 	s.reading = true
-	h, e := w.hub, s.first()
-	from, upTo := s.last+1, e.Message.Seq-1
-	begins := s.last == 0
-	if begins {
-		from = max(1, e.Message.Seq-chat.PageLimit)
-	} else if upTo-from >= chat.PageLimit {
-		upTo = from + chat.PageLimit - 1
+	e := s.first()
+	r := &repair{
+		hub: w.hub, conversation: s.id, kind: e.Kind, members: e.MemberIDs, memberCount: e.MemberCount,
+		upTo: e.Message.Seq - 1, since: e.Message.CreatedAt.Add(-settled), done: func(s *stream) { s.reading = false },
 	}
-	h.reads.run(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-		defer cancel()
-		messages, err := h.service.MessagesBetween(ctx, s.id, from, upTo)
-		j := job{do: func(w *worker) { w.gapFilled(s, e, begins, upTo, messages, err) }}
-		if err := h.post(context.Background(), s.id, j); err != nil {
-			h.log.Debug("a gap stays with the end of the hub", "error", err)
-		}
-	})
-}
-
-func (w *worker) gapFilled(s *stream, e *chat.MessageStored, begins bool, upTo int64, messages []chat.Message, err error) {
-	s.reading = false
-	if err != nil {
-		w.hub.log.Warn("a gap could not be read; it is tried again", "conversation", s.id, "error", err)
-		s.since = time.Now()
-		return
+	if s.last > 0 {
+		r.read(s.last + 1)
+	} else {
+		r.readBack(r.upTo, 1)
 	}
-	if begins && s.last == 0 {
-		messages = onTheirWay(messages, e.Message.CreatedAt.Time)
-		if len(messages) > 0 {
-			s.last = messages[0].Seq - 1
-		} else {
-			s.last = upTo
-		}
-		if len(messages) > 0 && time.Since(s.since) < gapWait {
-			return // they come by themselves, or the next look finds them
-		}
-	}
-	for i := range messages {
-		if m := &messages[i]; m.Seq > s.last {
-			w.emitNext(s, &chat.MessageStored{
-				Message: *m, Kind: e.Kind, MemberIDs: e.MemberIDs, MemberCount: e.MemberCount, JSON: m.AppendJSON(nil),
-			})
-		}
-	}
-	s.last = max(s.last, upTo)
-	w.emitBehind(s)
-}
-
-// onTheirWay are the messages just before the one of that time which may not have
-// arrived here yet: the newest ones that are not settled.
-func onTheirWay(messages []chat.Message, at time.Time) []chat.Message {
-	for i := len(messages) - 1; i >= 0; i-- {
-		if at.Sub(messages[i].CreatedAt.Time) > settled {
-			return messages[i+1:]
-		}
-	}
-	return messages
 }
