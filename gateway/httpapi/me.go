@@ -46,7 +46,7 @@ func (s *server) GetMe(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, wireMe(profile))
+	return c.JSON(http.StatusOK, s.me(profile))
 }
 
 // UpdateMe implements api.ServerInterface.
@@ -65,7 +65,16 @@ func (s *server) UpdateMe(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, wireMe(profile))
+	return c.JSON(http.StatusOK, s.me(profile))
+}
+
+// me is the profile with what this server has for it.
+func (s *server) me(profile chat.Profile) api.Me {
+	me := wireMe(profile)
+	if s.pushKey != "" {
+		me.WebPushKey = &s.pushKey
+	}
+	return me
 }
 
 // quietHours reads what has passed validation; null is nil.

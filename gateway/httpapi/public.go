@@ -45,6 +45,8 @@ type Public struct {
 	// not on this server.
 	Push     PushSubscriptions
 	Telegram TelegramLinks
+	// PushKey is what browsers subscribe with; "" without Push.
+	PushKey string
 	// Requests limits each user's requests, Strangers those of an address that come
 	// without a good token: failed ones, and demo logins.
 	Requests, Strangers ratelimit.Rate
@@ -59,6 +61,7 @@ type server struct {
 	serverKey string
 	demo      *Demo
 	push      PushSubscriptions
+	pushKey   string
 	telegram  TelegramLinks
 	requests  *ratelimit.Buckets[chat.ID]
 	strangers *ratelimit.Buckets[netip.Prefix]
@@ -72,7 +75,7 @@ var _ api.ServerInterface = (*server)(nil)
 func NewPublic(p Public) http.Handler {
 	s := &server{
 		service: p.Service, auth: p.Authenticate, door: p.Door, sessions: p.Sessions,
-		serverKey: p.ServerKey, demo: p.Demo, push: p.Push, telegram: p.Telegram,
+		serverKey: p.ServerKey, demo: p.Demo, push: p.Push, pushKey: p.PushKey, telegram: p.Telegram,
 		requests:  ratelimit.New[chat.ID](p.Requests, maxLimitedUsers),
 		strangers: ratelimit.New[netip.Prefix](p.Strangers, maxLimitedAddresses),
 		bodies:    budget{left: largeBodies},

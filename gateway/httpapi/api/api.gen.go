@@ -191,6 +191,9 @@ type Me struct {
 	Notify     bool        `json:"notify"`
 	QuietHours *QuietHours `json:"quiet_hours"`
 	User       User        `json:"user"`
+
+	// WebPushKey What a page subscribes with (`applicationServerKey`); absent where Web Push is not switched on.
+	WebPushKey *string `json:"web_push_key,omitempty"`
 }
 
 // Member defines model for Member.

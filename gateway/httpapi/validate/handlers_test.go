@@ -68,7 +68,7 @@ func startHandlers(t *testing.T, channels channels) handlers {
 			return chat.Actor{User: user}, nil
 		},
 		Door: door, Sessions: nobodyHears{}, Logger: quiet, ServerKey: serverKey,
-		Demo: &httpapi.Demo{Users: store, Minter: noTokens{}}, Push: channels, Telegram: channels,
+		Demo: &httpapi.Demo{Users: store, Minter: noTokens{}}, Push: channels, PushKey: "BKey", Telegram: channels,
 	}))
 	t.Cleanup(func() {
 		server.Close()
