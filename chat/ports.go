@@ -36,6 +36,7 @@ type Store interface {
 	GroupStore
 	AdminStore
 	NotifyStore
+	LookupStore
 
 	// Ping asks the database for a sign of life.
 	Ping(ctx context.Context) error

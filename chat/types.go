@@ -148,6 +148,10 @@ type Message struct {
 	CreatedAt      Time   `json:"createdAt"`
 	EditedAt       *Time  `json:"editedAt,omitempty"`
 	DeletedAt      *Time  `json:"deletedAt,omitempty"`
+	// Number is the message's one number for the whole server: unique, and rising with
+	// Seq inside a conversation. It is not on the wire of the standard events; 0 is
+	// unknown (an event of a node that does not know numbers yet).
+	Number int64 `json:"-"`
 }
 
 // Conversation is a conversation as one of its members sees it.

@@ -85,6 +85,10 @@ func TestMessagesSeq(t *testing.T) {
 		WHERE last_seq <> (SELECT count(*) FROM messages m WHERE m.conversation_id = c.id) OR version <> last_seq OR member_count <> 2`)
 	zero("conversations without the time of their last message", `SELECT count(*) FROM conversations c
 		WHERE last_seq > 0 AND last_message_at IS NULL OR last_message_at <> '2026-01-01' AND last_seq = 0`)
+	zero("messages without a number of their own", `SELECT count(*) - count(DISTINCT number) FROM messages`)
+	zero("numbers that do not rise with seq and time", `SELECT count(*) FROM (
+		SELECT seq, row_number() OVER (PARTITION BY conversation_id ORDER BY number) AS want,
+		       number, row_number() OVER (ORDER BY created_at, conversation_id, seq) AS place FROM messages) m WHERE seq <> want OR number <> place`)
 	zero("archives that are unread", `SELECT count(*) FROM members m JOIN conversations c ON c.id = m.conversation_id
 		WHERE m.last_read_seq <> c.last_seq OR m.last_delivered_seq <> c.last_seq`)
 
@@ -93,7 +97,14 @@ func TestMessagesSeq(t *testing.T) {
 	c := direct(t, s, users[0], users[1])
 	if res := mustSend(t, s, users[0], c, "new"); res.Message.Seq != 1 {
 		t.Errorf("the first message of a new conversation has seq %d", res.Message.Seq)
+	} else if res.Message.Number != 100_001 {
+		t.Errorf("the first message after the archive has number %d", res.Message.Number)
 	}
+	// A program of before the numbers goes on storing messages.
+	exec(`INSERT INTO messages (id, conversation_id, seq, sender_id, text, created_at)
+		SELECT md5('old program')::uuid, conversation_id, 1001, sender_id, 'old', now() FROM messages WHERE client_msg_id IS NULL LIMIT 1`)
+	zero("messages of an old program without the next number", `SELECT count(*) FROM messages WHERE text = 'old' AND number <> 100002`)
+	exec(`DELETE FROM messages WHERE text = 'old'`)
 	exec(`INSERT INTO before SELECT id, conversation_id, sender_id, text, created_at FROM messages WHERE client_msg_id IS NOT NULL`)
 
 	t.Logf("down to 4 took %v", to(4))

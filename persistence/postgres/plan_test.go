@@ -15,7 +15,7 @@ var planned = map[string]string{
 	"send": sendSQL, "raced": racedSQL, "move": moveSQL, "close": closeSQL, "claim": claimSQL,
 	"list": listSQL, "unread": `WITH ` + looseSQL + ` SELECT unread, loose FROM total`, "session": sessionSQL,
 	"history before": historyBefore, "history after": historyAfter, "sync": syncSQL, "receipts": receiptsSQL,
-	"settle": settleSQL, "open": openSQL,
+	"settle": settleSQL, "open": openSQL, "direct": directSQL, "number": numberSQL, "direct receipts": directReceiptsSQL,
 }
 
 // TestPlans reads EXPLAIN for tables that are empty, small with fresh statistics,

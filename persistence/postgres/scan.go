@@ -12,13 +12,13 @@ import (
 
 // messageColumns are a message's, from x, in the order of messageFields.
 const messageColumns = `x.id, x.conversation_id, x.seq, coalesce(x.version, x.seq), x.sender_id,
-  coalesce(x.client_msg_id, ''), x.text, x.reply_to_seq, x.created_at, x.edited_at, x.deleted_at`
+  coalesce(x.client_msg_id, ''), x.text, x.reply_to_seq, x.created_at, x.edited_at, x.deleted_at, x.number`
 
 // messageFields are where a row's messageColumns go.
 func messageFields(m *chat.Message) []any {
 	return []any{
 		&m.ID, &m.ConversationID, &m.Seq, &m.Version, &m.SenderID,
-		&m.ClientMsgID, &m.Text, &m.ReplyToSeq, scanTime{&m.CreatedAt}, scanOptional{&m.EditedAt}, scanOptional{&m.DeletedAt},
+		&m.ClientMsgID, &m.Text, &m.ReplyToSeq, scanTime{&m.CreatedAt}, scanOptional{&m.EditedAt}, scanOptional{&m.DeletedAt}, &m.Number,
 	}
 }
 
@@ -26,6 +26,7 @@ func messageFields(m *chat.Message) []any {
 type maybeMessage struct {
 	id, conversation, sender *chat.ID
 	seq, version, reply      *int64
+	number                   *int64
 	client, text             *string
 	created, edited, deleted *chat.Time
 }
@@ -33,7 +34,7 @@ type maybeMessage struct {
 func (m *maybeMessage) fields() []any {
 	return []any{
 		&m.id, &m.conversation, &m.seq, &m.version, &m.sender,
-		&m.client, &m.text, &m.reply, scanOptional{&m.created}, scanOptional{&m.edited}, scanOptional{&m.deleted},
+		&m.client, &m.text, &m.reply, scanOptional{&m.created}, scanOptional{&m.edited}, scanOptional{&m.deleted}, &m.number,
 	}
 }
 
@@ -45,6 +46,7 @@ func (m *maybeMessage) message() *chat.Message {
 	return &chat.Message{
 		ID: *m.id, ConversationID: *m.conversation, Seq: *m.seq, Version: *m.version, SenderID: *m.sender,
 		ClientMsgID: *m.client, Text: *m.text, ReplyToSeq: m.reply, CreatedAt: *m.created, EditedAt: m.edited, DeletedAt: m.deleted,
+		Number: *m.number,
 	}
 }
 

@@ -185,7 +185,24 @@ type numbered struct {
 	memberCount              int
 	at                       chat.Time
 	leadMoved                bool
-	used                     int64 // how many of the n have been answered
+	used                     int64   // how many of the n have been answered
+	numbers                  []int64 // of the messages, by seq; 0 for a hole
+}
+
+// number notes the one that a message was given.
+func (c *numbered) number(seq, number int64) {
+	if c.numbers == nil {
+		c.numbers = make([]int64, c.n)
+	}
+	c.numbers[seq-1-(c.lastSeq-c.n)] = number
+}
+
+// numberOf is that of the k-th message; 0 if it became a hole.
+func (c *numbered) numberOf(k int64) int64 {
+	if c.numbers == nil {
+		return 0
+	}
+	return c.numbers[k-1]
 }
 
 func (b *sendBatch) reset() {
@@ -207,7 +224,9 @@ func (b *sendBatch) read(r row) {
 		// The row's conversation has come before: UNION ALL answers in its order.
 		b.numbered[r.id(8)].leadMoved = true
 	case rowInserted:
-		b.inserted = int(r.int(1))
+		c := b.numbered[r.id(8)]
+		c.number(r.int(1), r.int(15))
+		b.inserted++
 	}
 }
 
@@ -224,7 +243,7 @@ func (b *sendBatch) readItem(i int, r row) {
 		req := &b.items[i].Req
 		it.stored = chat.Message{
 			ID: r.id(9), ConversationID: r.id(10), Seq: r.int(5), Version: r.int(6), ReplyToSeq: r.optional(7),
-			CreatedAt: r.time(11), EditedAt: r.optionalTime(12), DeletedAt: r.optionalTime(13), Text: string(r[14]),
+			CreatedAt: r.time(11), EditedAt: r.optionalTime(12), DeletedAt: r.optionalTime(13), Text: string(r[14]), Number: r.int(15),
 			SenderID: req.SenderID, ClientMsgID: req.ClientMsgID,
 		}
 	}
@@ -274,6 +293,7 @@ func (b *sendBatch) result(i int) (chat.SendResult, error) {
 		Message: chat.Message{
 			ID: b.ids[i], ConversationID: req.ConversationID, Seq: base + c.used, Version: c.version - c.n + c.used,
 			SenderID: req.SenderID, ClientMsgID: req.ClientMsgID, Text: req.Text, ReplyToSeq: req.ReplyToSeq, CreatedAt: c.at,
+			Number: c.numberOf(c.used),
 		},
 		Kind: chat.Group, MemberCount: c.memberCount,
 	}
@@ -325,7 +345,7 @@ func (b *sendBatch) answerRaced(ctx context.Context, s *Store) error {
 			i := r.int(0) - 1
 			stored[i] = &chat.Message{
 				ID: r.id(1), ConversationID: r.id(2), Seq: r.int(3), Version: r.int(4), Text: string(r[5]), ReplyToSeq: r.optional(6),
-				CreatedAt: r.time(7), EditedAt: r.optionalTime(8), DeletedAt: r.optionalTime(9),
+				CreatedAt: r.time(7), EditedAt: r.optionalTime(8), DeletedAt: r.optionalTime(9), Number: r.int(10),
 				SenderID: b.items[i].Req.SenderID, ClientMsgID: b.items[i].Req.ClientMsgID,
 			}
 		})

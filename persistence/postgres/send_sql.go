@@ -16,7 +16,9 @@ package postgres
 //	       already. If pos is to make members loose, the statement then gives itself
 //	       up (division by zero, the only error that SQL can raise) and is run again
 //	ins    the messages. A race lost on (sender_id, client_msg_id) inserts nothing
-//	       and leaves a hole; the caller sees it by the count
+//	       and leaves a hole; the caller sees it by the count. Their numbers come from the
+//	       sequence row by row, in the order of up's arrays and behind its lock, so that
+//	       they rise with seq
 //	touched
 //	       the members whose rows pos may write. By itself and materialized: where
 //	       another transaction has just written the row, PostgreSQL tests the joined
@@ -37,7 +39,7 @@ WITH item AS MATERIALIZED (
   SELECT i.*, m.delivered, m.read, m.peer_id,
          d.id AS d_id, d.conversation_id AS d_conv, d.seq AS d_seq, d.version AS d_version,
          d.text AS d_text, d.reply_to_seq AS d_reply, d.created_at AS d_created,
-         d.edited_at AS d_edited, d.deleted_at AS d_deleted,
+         d.edited_at AS d_edited, d.deleted_at AS d_deleted, d.number AS d_number,
          CASE
            WHEN d.id IS NOT NULL THEN 1
            WHEN m.joined_seq IS NULL AND (NOT i.system OR
@@ -53,7 +55,7 @@ WITH item AS MATERIALIZED (
        WITH ORDINALITY AS i (id, conv, sender, cmid, body, reply, system, ord)
   LEFT JOIN LATERAL (
     SELECT x.id, x.conversation_id, x.seq, coalesce(x.version, x.seq) AS version, x.text, x.reply_to_seq,
-           x.created_at, x.edited_at, x.deleted_at
+           x.created_at, x.edited_at, x.deleted_at, x.number
     FROM messages x WHERE x.sender_id = i.sender AND x.client_msg_id = i.cmid LIMIT 1) d ON true
   LEFT JOIN LATERAL (
     SELECT x.last_delivered_seq AS delivered, x.last_read_seq AS read, x.peer_id, x.joined_seq
@@ -87,7 +89,7 @@ WITH item AS MATERIALIZED (
   FROM up CROSS JOIN LATERAL unnest(up.ids, up.senders, up.cmids, up.bodies, up.replies)
        WITH ORDINALITY AS x (id, sender, cmid, body, reply, k)
   ON CONFLICT (sender_id, client_msg_id) WHERE client_msg_id IS NOT NULL DO NOTHING
-  RETURNING conversation_id, seq, created_at
+  RETURNING conversation_id, seq, created_at, number
 ), box AS (
   INSERT INTO outbox (created_at, conversation_id, seq, leased_until)
   SELECT created_at, conversation_id, seq, coalesce($9::timestamptz, statement_timestamp()) + $10::float8 * interval '1 second'
@@ -120,15 +122,15 @@ WITH item AS MATERIALIZED (
   ON CONFLICT DO NOTHING
 )
 SELECT 1::int8, ord, status::int8, delivered, read, d_seq, d_version, d_reply,
-       peer_id, d_id, d_conv, d_created, d_edited, d_deleted, d_text
+       peer_id, d_id, d_conv, d_created, d_edited, d_deleted, d_text, d_number
 FROM item
 UNION ALL
-SELECT 2, last_seq, version, member_count, n, run, NULL, NULL, id, NULL, NULL, at, NULL, NULL, NULL FROM up
+SELECT 2, last_seq, version, member_count, n, run, NULL, NULL, id, NULL, NULL, at, NULL, NULL, NULL, NULL FROM up
 UNION ALL
-SELECT 3, base + run, NULL, NULL, NULL, NULL, NULL, NULL, conversation_id, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 3, base + run, NULL, NULL, NULL, NULL, NULL, NULL, conversation_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM pos WHERE leads
 UNION ALL
-SELECT 4, count(*), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM ins`
+SELECT 4, seq, NULL, NULL, NULL, NULL, NULL, NULL, conversation_id, NULL, NULL, NULL, NULL, NULL, NULL, number FROM ins`
 
 // Status of an item of sendSQL.
 const (
@@ -144,14 +146,14 @@ const (
 	rowItem         = iota + 1 // one for each item, in the order of the arrays
 	rowConversation            // one for each conversation that was numbered
 	rowLead                    // a conversation whose first sender's positions moved
-	rowInserted                // how many messages were inserted
+	rowInserted                // one for each message that was inserted, with its number
 )
 
 // racedSQL reads what is stored under (sender, clientMsgId), in the order of the
 // arrays.
 const racedSQL = `
 SELECT i.ord, x.id, x.conversation_id, x.seq, coalesce(x.version, x.seq), x.text, x.reply_to_seq,
-       x.created_at, x.edited_at, x.deleted_at
+       x.created_at, x.edited_at, x.deleted_at, x.number
 FROM unnest($1::uuid[], $2::text[]) WITH ORDINALITY AS i (sender, cmid, ord)
 CROSS JOIN LATERAL (
   SELECT * FROM messages m WHERE m.sender_id = i.sender AND m.client_msg_id = i.cmid LIMIT 1) x`

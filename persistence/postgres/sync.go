@@ -21,7 +21,7 @@ const messageArrays = `
   array_agg(x.id) AS ids, array_agg(x.seq) AS seqs, array_agg(coalesce(x.version, x.seq)) AS versions,
   array_agg(x.sender_id) AS senders, array_agg(coalesce(x.client_msg_id, '')) AS clients, array_agg(x.text) AS texts,
   array_agg(x.reply_to_seq) AS replies, array_agg(x.created_at) AS created, array_agg(x.edited_at) AS edited,
-  array_agg(x.deleted_at) AS deleted`
+  array_agg(x.deleted_at) AS deleted, array_agg(x.number) AS numbers`
 
 // syncSQL looks at the user's ($1) conversations with $2 < id <= $3, at most $4 of
 // them, in the order of their ids, which nothing changes while a client pages.
@@ -53,8 +53,8 @@ WITH seen AS MATERIALIZED (
   SELECT * FROM (SELECT *, sum(more) OVER (ORDER BY conversation_id) - more AS before FROM news) p WHERE before < $9::int8
 )
 SELECT e.scanned, e.last, e.found, v.held,
-       n.ids, n.seqs, n.versions, n.senders, n.clients, n.texts, n.replies, n.created, n.edited, n.deleted,
-       h.ids, h.seqs, h.versions, h.senders, h.clients, h.texts, h.replies, h.created, h.edited, h.deleted, ` + viewColumns + `
+       n.ids, n.seqs, n.versions, n.senders, n.clients, n.texts, n.replies, n.created, n.edited, n.deleted, n.numbers,
+       h.ids, h.seqs, h.versions, h.senders, h.clients, h.texts, h.replies, h.created, h.edited, h.deleted, h.numbers, ` + viewColumns + `
 FROM (SELECT (SELECT count(*) FROM seen) AS scanned,
              (SELECT conversation_id FROM seen ORDER BY conversation_id DESC LIMIT 1) AS last,
              (SELECT count(*) FROM news) AS found) e
@@ -83,6 +83,7 @@ var _ [50]struct{} = [chat.PageLimit]struct{}{}
 type messageRows struct {
 	ids, senders    []chat.ID
 	seqs, versions  []int64
+	numbers         []int64
 	clients, texts  []string
 	replies         []*int64
 	created         []time.Time
@@ -90,7 +91,7 @@ type messageRows struct {
 }
 
 func (a *messageRows) fields() []any {
-	return []any{&a.ids, &a.seqs, &a.versions, &a.senders, &a.clients, &a.texts, &a.replies, &a.created, &a.edited, &a.deleted}
+	return []any{&a.ids, &a.seqs, &a.versions, &a.senders, &a.clients, &a.texts, &a.replies, &a.created, &a.edited, &a.deleted, &a.numbers}
 }
 
 func (a *messageRows) messages(conversation chat.ID) []chat.Message {
@@ -99,7 +100,7 @@ func (a *messageRows) messages(conversation chat.ID) []chat.Message {
 		all[i] = chat.Message{
 			ID: a.ids[i], ConversationID: conversation, Seq: a.seqs[i], Version: a.versions[i], SenderID: a.senders[i],
 			ClientMsgID: a.clients[i], Text: a.texts[i], ReplyToSeq: a.replies[i], CreatedAt: chat.At(a.created[i]),
-			EditedAt: optional(a.edited[i]), DeletedAt: optional(a.deleted[i]),
+			EditedAt: optional(a.edited[i]), DeletedAt: optional(a.deleted[i]), Number: a.numbers[i],
 		}
 	}
 	return all

@@ -11,18 +11,19 @@ import (
 // messageColumns are a message's, of the table under the name msg; messageRow
 // scans them. All may be NULL, for outer joins.
 const messageColumns = `msg.id, msg.conversation_id, msg.seq, msg.version, msg.sender_id, msg.client_msg_id, msg.text,
-	msg.reply_to_seq, msg.created_at, msg.edited_at, msg.deleted_at`
+	msg.reply_to_seq, msg.created_at, msg.edited_at, msg.deleted_at, msg.number`
 
 type messageRow struct {
 	id, conversation, sender        uuid.NullUUID
 	seq, version, createdAt         sql.NullInt64
 	clientMsgID, text               sql.NullString
 	replyToSeq, editedAt, deletedAt sql.NullInt64
+	number                          sql.NullInt64
 }
 
 func (m *messageRow) dest() []any {
 	return []any{&m.id, &m.conversation, &m.seq, &m.version, &m.sender, &m.clientMsgID, &m.text,
-		&m.replyToSeq, &m.createdAt, &m.editedAt, &m.deletedAt}
+		&m.replyToSeq, &m.createdAt, &m.editedAt, &m.deletedAt, &m.number}
 }
 
 func (m *messageRow) present() bool { return m.seq.Valid }
@@ -32,7 +33,7 @@ func (m *messageRow) message() chat.Message {
 		ID: m.id.UUID, ConversationID: m.conversation.UUID, Seq: m.seq.Int64, Version: m.version.Int64,
 		SenderID: m.sender.UUID, ClientMsgID: m.clientMsgID.String, Text: m.text.String,
 		ReplyToSeq: optional(m.replyToSeq), CreatedAt: chat.FromMillis(m.createdAt.Int64),
-		EditedAt: optionalTime(m.editedAt), DeletedAt: optionalTime(m.deletedAt),
+		EditedAt: optionalTime(m.editedAt), DeletedAt: optionalTime(m.deletedAt), Number: m.number.Int64,
 	}
 }
 

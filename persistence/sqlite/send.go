@@ -115,15 +115,22 @@ func (t *tx) number(cmd *chat.SendMessage, res *chat.SendResult) (member bool, e
 	return delivered.Valid, nil
 }
 
+// nextNumberQuery takes the next one of the numbers that name messages on the whole
+// server.
+const nextNumberQuery = `UPDATE message_numbers SET last = last + 1 RETURNING last`
+
 // insert stores the message and its outbox event.
 func (t *tx) insert(m *chat.Message) error {
 	var reply any
 	if m.ReplyToSeq != nil {
 		reply = *m.ReplyToSeq
 	}
-	err := t.run(`INSERT INTO messages (id, conversation_id, seq, version, sender_id, client_msg_id, text, reply_to_seq, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		m.ID[:], m.ConversationID[:], m.Seq, m.Version, m.SenderID[:], m.ClientMsgID, m.Text, reply, m.CreatedAt.UnixMilli())
+	if _, err := t.one(nextNumberQuery, nil, &m.Number); err != nil {
+		return err
+	}
+	err := t.run(`INSERT INTO messages (id, conversation_id, seq, version, sender_id, client_msg_id, text, reply_to_seq, created_at, number)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		m.ID[:], m.ConversationID[:], m.Seq, m.Version, m.SenderID[:], m.ClientMsgID, m.Text, reply, m.CreatedAt.UnixMilli(), m.Number)
 	if failsCheck(err) {
 		return chat.Wrap(chat.CodeInvalidText, err)
 	}

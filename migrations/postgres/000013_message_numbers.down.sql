@@ -1,0 +1,1 @@
+ALTER TABLE messages DROP COLUMN number; -- and with it the sequence and the index
