@@ -86,10 +86,11 @@ type NotifyStore interface {
 	// ScheduleUndelivered schedules each of users in every conversation with
 	// undelivered messages of which it is not decided.
 	ScheduleUndelivered(ctx context.Context, users []ID, at time.Time) (int, error)
-	// ScheduleLeft is ScheduleUndelivered for everybody, in steps: it looks at about
-	// limit members from the cursor on ("" is the beginning) and returns where to go
-	// on; "" when it has seen all. For a node that starts after a crash.
-	ScheduleLeft(ctx context.Context, cursor string, at time.Time, limit int) (n int, next string, err error)
+	// ScheduleLeft is ScheduleUndelivered for everybody, where the last message is not
+	// older than since, in steps: it looks at about limit members from the cursor on
+	// ("" is the beginning) and returns where to go on; "" when it has seen all. For a
+	// node that starts after a crash.
+	ScheduleLeft(ctx context.Context, cursor string, since, at time.Time, limit int) (n int, next string, err error)
 	// ClaimDue leases about limit waits whose time has come, the oldest first, and
 	// with each all others of the same user whose time has come. Nobody else gets
 	// them before the lease ends or FinishDue.

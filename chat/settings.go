@@ -53,7 +53,7 @@ func (s *Service) UpdateMe(ctx context.Context, actor Actor, change ProfileChang
 
 func (c *SettingsChange) check() error {
 	if c.SetQuiet {
-		if err := c.Quiet.check(); err != nil {
+		if err := c.Quiet.Check(); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,8 @@ func isToken(s string, limit int) bool {
 	return s != "" && len(s) <= limit
 }
 
-func (q *QuietHours) check() error {
+// Check says what is wrong with quiet hours; nil is none. Errors: invalid_argument.
+func (q *QuietHours) Check() error {
 	const minutes = 24 * 60
 	if q == nil {
 		return nil

@@ -46,6 +46,7 @@ type App struct {
 	revoked      *chat.Revocations
 	io           *socketio.Server
 	health       *httpapi.Health
+	notify       *notifications
 
 	public, admin               *http.Server
 	publicListener, adminListen net.Listener
@@ -72,6 +73,14 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.store.Close())
+		}
+	}()
+	if a.notify, err = a.openNotifications(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.notify.Close())
 		}
 	}()
 	if err := a.listen(ctx); err != nil {
@@ -115,8 +124,8 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 	}
 	a.service = chat.NewService(chat.ServiceConfig{
 		Store: a.store, Broadcaster: a.sharing.broadcaster, Presence: a.sharing.presence, Logger: a.log,
-		Revocations: a.revoked,
-		Sends:       userLimit(a.cfg.LimitSends), Opens: userLimit(a.cfg.LimitConversations),
+		Revocations: a.revoked, Absences: a.notify.absences(a),
+		Sends: userLimit(a.cfg.LimitSends), Opens: userLimit(a.cfg.LimitConversations),
 	})
 	proxies, err := a.cfg.trustedProxies()
 	if err != nil {
@@ -227,13 +236,23 @@ func (a *App) Run(ctx context.Context) error {
 		group.Go(func() error { return redis.Run(redisCtx) })
 	}
 	group.Go(func() error { return a.revoked.Run(failed) })
+	notifyCtx, stopNotify := context.WithCancel(hubCtx)
+	defer stopNotify()
+	notified := make(chan struct{})
+	group.Go(func() error {
+		defer close(notified)
+		return a.notify.Run(notifyCtx)
+	})
 	group.Go(func() error { return serve(a.public, a.publicListener) })
 	group.Go(func() error { return serve(a.admin, a.adminListen) })
 	addresses := a.Addresses()
 	a.log.Info("listening", "url", addresses.Public, "admin_url", addresses.Admin, "version", version(), "demo", a.cfg.Demo)
 
 	<-failed.Done()
-	drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub)
+	drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub, func() {
+		stopNotify()
+		<-notified
+	})
 	return errors.Join(group.Wait(), drainErr)
 }
 
@@ -248,7 +267,7 @@ func serve(server *http.Server, listener net.Listener) error {
 // drain ends the node in the order in which nothing is lost: not ready, clients sent
 // elsewhere, connections closed, requests finished, what is queued stored, and last the
 // address on which all this could be watched.
-func (a *App) drain(ctx context.Context, stopRedis, stopHub context.CancelFunc) error {
+func (a *App) drain(ctx context.Context, stopRedis, stopHub, stopNotify func()) error {
 	start := time.Now()
 	a.log.Info("draining", "connections", a.io.Engine().Sockets())
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
@@ -264,6 +283,8 @@ func (a *App) drain(ctx context.Context, stopRedis, stopHub context.CancelFunc) 
 	step("close connections", a.io.Shutdown(ctx))
 	step("finish requests", a.public.Shutdown(ctx))
 	step("finish sends", a.service.Settle(ctx))
+	stopNotify()
+	step("close the queue of notifications", a.notify.Close())
 	stopRedis()
 	step("store who was here last", a.sharing.close())
 	step("close the store", a.store.Close())

@@ -69,6 +69,10 @@ func (c *Config) show(flag *kong.Flag) string {
 		return redact(c.url())
 	case "jwks-url":
 		return redact(c.JWKSURL)
+	case "webhook-url":
+		return redact(c.WebhookURL)
+	case "webhook-secret":
+		return showSecret(c.WebhookSecret)
 	}
 	value := flag.Target.Interface()
 	if flag.Target.Kind() == reflect.Slice {

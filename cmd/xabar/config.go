@@ -17,6 +17,8 @@ import (
 
 	"xabar/chat"
 	"xabar/gateway/auth"
+	"xabar/gateway/notify/webhook"
+	"xabar/gateway/notify/webpush"
 )
 
 // envPrefix begins the environment variable of every setting: --data-dir is
@@ -69,6 +71,12 @@ type Config struct {
 	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
 	TrustedProxies     []string      `placeholder:"NETWORK" help:"Proxies whose X-Forwarded-* headers are believed, as addresses or networks (10.0.0.0/8)."`
 	AckTimeout         time.Duration `default:"1s" placeholder:"TIME" help:"How long a device has to acknowledge a message."`
+	NotifyWait         time.Duration `default:"20s" placeholder:"TIME" help:"How long a message has to arrive before its recipient is notified: 10s to 30s."`
+	QuietHoursDefault  Quiet         `default:"off" placeholder:"HOURS" help:"Quiet hours of users who have set none, like 22:00-07:00 Asia/Tashkent, or off."`
+	VAPIDSubject       string        `name:"vapid-subject" placeholder:"URL" help:"Turns Web Push on: how push services reach you, mailto:admin@example.org or an https URL. On in demo mode."`
+	PushPrivate        bool          `name:"push-private" help:"Let push services of browsers be at private addresses, for tests and closed networks."`
+	WebhookURL         string        `name:"webhook-url" placeholder:"URL" help:"Send every notification to this URL, signed with --webhook-secret."`
+	WebhookSecret      string        `name:"webhook-secret" placeholder:"SECRET" help:"What webhooks are signed with (Standard Webhooks)."`
 	LimitEvents        Rate          `default:"100/s:500" placeholder:"RATE" help:"Events per socket, and HTTP requests per user, as RATE/s:BURST (or /m, /h), or off."`
 	LimitSends         Rate          `default:"50/s:300" placeholder:"RATE" help:"Messages per user."`
 	LimitConversations Rate          `default:"200/h:200" placeholder:"RATE" help:"Conversations that a user makes."`
@@ -143,6 +151,7 @@ func (c *Config) resolve() error {
 		errs = append(errs, errors.New("--ack-timeout must be from 10ms to 1m"))
 	}
 	errs = append(errs, c.checkAddresses()...)
+	errs = append(errs, c.checkNotifications()...)
 	for _, origin := range c.AllowedOrigins {
 		if !isOrigin(origin) {
 			errs = append(errs, fmt.Errorf("--allowed-origins: %q is not an origin like https://example.org", origin))
@@ -152,6 +161,39 @@ func (c *Config) resolve() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Config) checkNotifications() (errs []error) {
+	if c.NotifyWait < 10*time.Second || c.NotifyWait > 30*time.Second {
+		errs = append(errs, errors.New("--notify-wait must be from 10s to 30s"))
+	}
+	for _, s := range []struct {
+		name, value string
+		check       func(string) error
+	}{
+		{"vapid-subject", c.VAPIDSubject, webpush.CheckSubject}, {"webhook-url", c.WebhookURL, webhook.CheckURL},
+	} {
+		if s.value != "" {
+			if err := s.check(s.value); err != nil {
+				errs = append(errs, fmt.Errorf("--%s: %w", s.name, err))
+			}
+		}
+	}
+	switch _, err := webhook.Key(c.WebhookSecret); {
+	case (c.WebhookURL == "") != (c.WebhookSecret == ""):
+		errs = append(errs, errors.New("--webhook-url and --webhook-secret go together"))
+	case c.WebhookSecret != "" && err != nil:
+		errs = append(errs, fmt.Errorf("--webhook-secret: %w", err))
+	}
+	return errs
+}
+
+// vapidSubject is empty where Web Push is off.
+func (c *Config) vapidSubject() string {
+	if c.VAPIDSubject == "" && c.Demo {
+		return "mailto:demo@xabar.invalid"
+	}
+	return c.VAPIDSubject
 }
 
 func (c *Config) checkAddresses() (errs []error) {

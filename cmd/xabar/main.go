@@ -21,11 +21,12 @@ import (
 
 // cli is the command line.
 type cli struct {
-	Serve       serveCmd       `cmd:"" help:"Run the gateway."`
-	Migrate     migrateCmd     `cmd:"" help:"Look at or change the database's schema."`
-	Token       tokenCmd       `cmd:"" help:"Make a token for development."`
-	CheckConfig checkConfigCmd `cmd:"" help:"Say what a configuration means and whether it works."`
-	Version     versionCmd     `cmd:"" help:"Print the version."`
+	Serve         serveCmd         `cmd:"" help:"Run the gateway."`
+	Migrate       migrateCmd       `cmd:"" help:"Look at or change the database's schema."`
+	Token         tokenCmd         `cmd:"" help:"Make a token for development."`
+	CheckConfig   checkConfigCmd   `cmd:"" help:"Say what a configuration means and whether it works."`
+	Notifications notificationsCmd `cmd:"" help:"Look at notifications, and retry those that failed."`
+	Version       versionCmd       `cmd:"" help:"Print the version."`
 }
 
 // streams are the process's, or a test's.

@@ -12,6 +12,7 @@ import (
 
 	"xabar/migrations"
 	"xabar/persistence"
+	"xabar/persistence/queue"
 )
 
 type migrateCmd struct {
@@ -30,6 +31,9 @@ func (c *migrateUpCmd) Run(ctx context.Context, std streams) error {
 	}
 	return c.withSchema(func(dialect migrations.Dialect, db *sql.DB) error {
 		if err := migrations.Up(ctx, dialect, db); err != nil {
+			return err
+		}
+		if err := c.withQueue(ctx, func(queue.Queue) error { return nil }); err != nil {
 			return err
 		}
 		return printStatus(ctx, std.out, dialect, db)

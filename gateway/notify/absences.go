@@ -301,7 +301,8 @@ const leftStep = 1000
 func (s *Scheduler) scheduleLeft(ctx context.Context) {
 	cursor, begun := "", 0
 	for {
-		n, next, err := s.Store.ScheduleLeft(ctx, cursor, s.Clock.Now().Add(s.Policy.Wait), leftStep)
+		now := s.Clock.Now()
+		n, next, err := s.Store.ScheduleLeft(ctx, cursor, now.Add(-giveUp), now.Add(s.Policy.Wait), leftStep)
 		begun += n
 		switch {
 		case ctx.Err() != nil:

@@ -50,7 +50,8 @@ WITH last AS MATERIALIZED (
   SELECT gen_random_uuid(), f.user_id, f.conversation_id, 1, f.last_seq, $3 FROM (
     SELECT m.user_id, m.conversation_id, c.last_seq
     FROM members m CROSS JOIN LATERAL (SELECT * FROM conversations y WHERE y.id = m.conversation_id LIMIT 1) c
-    WHERE NOT m.settled AND m.user_id > $1 AND m.user_id <= (SELECT user_id FROM last) AND ` + undecided + `
+    WHERE NOT m.settled AND m.user_id > $1 AND m.user_id <= (SELECT user_id FROM last)
+      AND c.last_message_at >= $4 AND ` + undecided + `
     ORDER BY m.user_id, m.conversation_id) f
   ON CONFLICT DO NOTHING
   RETURNING 1
@@ -83,14 +84,14 @@ func (s *Store) ScheduleUndelivered(ctx context.Context, users []chat.ID, at tim
 
 // ScheduleLeft implements chat.NotifyStore: it goes through the members that are not
 // settled, in the order of their users.
-func (s *Store) ScheduleLeft(ctx context.Context, from string, at time.Time, limit int) (begun int, next string, err error) {
+func (s *Store) ScheduleLeft(ctx context.Context, from string, since, at time.Time, limit int) (begun int, next string, err error) {
 	after, _, err := cursor.Decode(cursor.Left, from)
 	if err != nil {
 		return 0, "", err
 	}
 	var rows int
 	var last *chat.ID
-	err = s.queryRow(ctx, leftSQL, []any{after.ID, limit, at.UTC()}, &begun, &rows, &last)
+	err = s.queryRow(ctx, leftSQL, []any{after.ID, limit, at.UTC(), since.UTC()}, &begun, &rows, &last)
 	if err == nil && rows == limit && last != nil {
 		next = cursor.Encode(cursor.Left, cursor.Cursor{ID: *last})
 	}

@@ -27,7 +27,7 @@ WHERE m.user_id = ? AND ` + undecided
 	leftQuery = `SELECT m.user_id, m.conversation_id, c.last_seq
 FROM (SELECT * FROM members WHERE (conversation_id, user_id) > (?1, ?2) ORDER BY conversation_id, user_id LIMIT ?3) m
 JOIN conversations c ON c.id = m.conversation_id
-WHERE ` + undecided
+WHERE c.last_message_at >= ?4 AND ` + undecided
 	stepQuery = `SELECT conversation_id, user_id FROM members WHERE (conversation_id, user_id) > (?1, ?2)
 ORDER BY conversation_id, user_id LIMIT 1 OFFSET ?3`
 )
@@ -88,7 +88,7 @@ func (s *Store) ScheduleUndelivered(ctx context.Context, users []chat.ID, at tim
 
 // ScheduleLeft schedules everybody, in steps: it goes through the members in the order
 // of their table.
-func (s *Store) ScheduleLeft(ctx context.Context, from string, at time.Time, limit int) (int, string, error) {
+func (s *Store) ScheduleLeft(ctx context.Context, from string, since, at time.Time, limit int) (int, string, error) {
 	after, _, err := cursor.Decode(cursor.Left, from)
 	if err != nil {
 		return 0, "", err
@@ -101,7 +101,7 @@ func (s *Store) ScheduleLeft(ctx context.Context, from string, at time.Time, lim
 	done, err := write(ctx, s, func(t *tx) (step, error) {
 		var st step
 		var err error
-		if st.begun, err = t.scheduleFound(at, leftQuery, place[0], place[1], limit); err != nil {
+		if st.begun, err = t.scheduleFound(at, leftQuery, place[0], place[1], limit, millis(since)); err != nil {
 			return st, err
 		}
 		var last cursor.Cursor
