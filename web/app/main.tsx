@@ -5,7 +5,7 @@ import { clientFor, loadAccount, saveAccount, type Account } from "./account.js"
 import { DevView } from "./dev/DevView.js";
 import { useStable, useStored } from "./hooks.js";
 import { language, speech, SpeechContext } from "./i18n.js";
-import { notifyOf } from "./notify.js";
+import { closeRead, notifyOf } from "./notify.js";
 import { applyTheme } from "./theme.js";
 import { Chat } from "./ui/Chat.js";
 import { SignIn } from "./ui/SignIn.js";
@@ -57,6 +57,7 @@ function SignedIn({ account, route, signOut }: { account: Account; route: string
     };
     addEventListener("online", hurry);
     const stopNotifying = notifyOf(client, select);
+    const stopClosing = closeRead(client);
     const stopTitle = client.events.on("change", () => {
       const now = new Date();
       const unread = client.conversations.reduce((n, c) => n + (c.mutedUntil && new Date(c.mutedUntil) > now ? 0 : c.unread), 0);
@@ -65,6 +66,7 @@ function SignedIn({ account, route, signOut }: { account: Account; route: string
     return () => {
       removeEventListener("online", hurry);
       stopNotifying();
+      stopClosing();
       stopTitle();
       document.title = "Xabar";
       client.stop();

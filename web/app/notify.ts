@@ -3,7 +3,7 @@
  * looks; where the server has Web Push, a service worker shows them when it is closed.
  */
 import { windowHasFocus, type ChatClient } from "../client/src/index.js";
-import type { Api, Me } from "./api.js";
+import type { Api } from "./api.js";
 import { language, languages } from "./i18n.js";
 
 export type Permission = "on" | "off" | "denied" | "insecure";
@@ -11,6 +11,34 @@ export type Permission = "on" | "off" | "denied" | "insecure";
 export function permission(): Permission {
   if (!isSecureContext || typeof Notification === "undefined") return "insecure";
   return Notification.permission === "granted" ? "on" : Notification.permission === "denied" ? "denied" : "off";
+}
+
+/** The same as the server's, so that one replaces the other. */
+const tagOf = (conversationId: string) => `conversation:${conversationId}`;
+
+/** Of what was held back in several conversations. */
+const allTag = "conversations";
+
+/**
+ * Closes what the service worker has shown as soon as it is read, here or on another
+ * device. Returns how to stop.
+ */
+export function closeRead(client: ChatClient): () => void {
+  let before = 0;
+  return client.events.on("change", () => {
+    const unread = client.conversations.filter((c) => c.unread > 0);
+    const total = unread.reduce((n, c) => n + c.unread, 0);
+    if (total < before) void closeAllBut(new Set(unread.map((c) => tagOf(c.id))));
+    before = total;
+  });
+}
+
+async function closeAllBut(unread: Set<string>): Promise<void> {
+  if (!("serviceWorker" in navigator)) return;
+  const worker = await navigator.serviceWorker.getRegistration();
+  for (const n of (await worker?.getNotifications()) ?? []) {
+    if (n.tag === allTag ? unread.size === 0 : !unread.has(n.tag)) n.close();
+  }
 }
 
 /** Shows what comes while nobody looks. Returns how to stop. */
@@ -23,7 +51,7 @@ export function notifyOf(client: ChatClient, open: (conversationId: string) => v
     const t = languages[language.get()];
     const shown = new Notification(c.kind === "group" ? t.notification.inGroup(name, c.title) : name, {
       body: [...message.text].slice(0, 200).join(""),
-      tag: c.id, // one for each conversation: the newest
+      tag: tagOf(c.id), // one for each conversation: the newest
       icon: "/logo.svg",
     });
     shown.onclick = () => {
@@ -50,17 +78,38 @@ export const hasPush = (client: ChatClient) =>
   !!client.session?.features.includes("web-push") && "serviceWorker" in navigator && "PushManager" in globalThis;
 
 /** Asks for the permission, and subscribes where the server has Web Push. */
-export async function turnOn(client: ChatClient, api: Api, me: Me | undefined): Promise<Permission> {
-  if ((await Notification.requestPermission()) !== "granted") return permission();
-  const key = me?.web_push_key;
-  if (hasPush(client) && key) {
-    const url = policy ? policy.createScriptURL("/sw.js") : "/sw.js";
-    await navigator.serviceWorker.register(url as string);
-    const worker = await navigator.serviceWorker.ready;
-    const subscription = await worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
-    await api.addPushSubscription(subscription.toJSON());
-  }
-  return permission();
+export async function turnOn(client: ChatClient, api: Api): Promise<void> {
+  if ((await Notification.requestPermission()) === "granted" && hasPush(client)) await subscribe(api);
+}
+
+/**
+ * Subscribes again at every start: this browser may have been another user's, and push
+ * services change endpoints. Returns how to stop.
+ */
+export function keepSubscribed(client: ChatClient, api: Api): () => void {
+  const resume = () => {
+    stop();
+    // A browser whose push service is away or switched off still has the page's own notifications.
+    if (permission() === "on" && hasPush(client)) subscribe(api).catch(() => {});
+  };
+  const stop = client.events.on("session", resume);
+  return stop;
+}
+
+async function subscribe(api: Api): Promise<void> {
+  const { web_push_key: key } = await api.me();
+  if (!key) return;
+  const url = policy ? policy.createScriptURL("/sw.js") : "/sw.js";
+  await navigator.serviceWorker.register(url as string);
+  const { pushManager } = await navigator.serviceWorker.ready;
+  const options = { userVisibleOnly: true, applicationServerKey: key };
+  const subscription = await pushManager.subscribe(options).catch(async (e: unknown) => {
+    if (!(e instanceof DOMException && e.name === "InvalidStateError")) throw e;
+    // One with the key of another server, or of this one's database before.
+    await (await pushManager.getSubscription())?.unsubscribe();
+    return pushManager.subscribe(options);
+  });
+  await api.addPushSubscription(subscription.toJSON());
 }
 
 /** Ends this browser's subscription, so that a user who signs out is not told any more. */

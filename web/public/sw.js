@@ -15,7 +15,7 @@ self.addEventListener("push", (event) => {
 });
 
 async function show(data) {
-  const id = data.conversationId ?? data.conversation_id;
+  const id = data.conversation_id;
   // Whoever looks at the page sees the message itself.
   const pages = await self.clients.matchAll({ type: "window" });
   if (pages.some((page) => page.focused)) return;
@@ -36,6 +36,6 @@ self.addEventListener("notificationclick", (event) => {
 async function open(url) {
   const [page] = await self.clients.matchAll({ type: "window" });
   if (!page) return self.clients.openWindow(url);
-  await page.focus();
-  return page.navigate(url);
+  // What is not to be focused still goes there.
+  await Promise.allSettled([page.focus(), page.navigate(url)]);
 }

@@ -3,6 +3,7 @@ import { windowHasFocus, type ChatClient } from "../../client/src/index.js";
 import { Api } from "../api.js";
 import { useClient, useNow, useStable } from "../hooks.js";
 import { useSpeech } from "../i18n.js";
+import { keepSubscribed } from "../notify.js";
 import { NewChat } from "./NewChat.js";
 import { Settings } from "./Settings.js";
 import { Sidebar } from "./Sidebar.js";
@@ -29,6 +30,8 @@ export function Chat({ client, token, signOut, selected, select, pane }: Props) 
   const now = useNow();
   const root = useRef<HTMLDivElement>(null);
   const api = useMemo(() => new Api(token), [token]);
+  // Of two users in one page, none is this browser's.
+  useEffect(() => (pane ? undefined : keepSubscribed(client, api)), [client, api, pane]);
   const [dialog, setDialog] = useState<"new" | "settings">();
   const looking = useStable(() => windowHasFocus() && (!pane || !!root.current?.contains(document.activeElement)));
   const close = useStable(() => setDialog(undefined));

@@ -51,7 +51,7 @@ export function Settings({ client, api, close, signOut, pane }: Props) {
             {(["system", "light", "dark"] as const).map((x) => <option key={x} value={x}>{t.settings[x]}</option>)}
           </select>
         </label>
-        <Notifications client={client} api={api} me={me} run={run} />
+        <Notifications client={client} api={api} run={run} />
         {me && (
           <QuietHoursForm
             key={JSON.stringify(me.quiet_hours)}
@@ -81,14 +81,14 @@ export function Settings({ client, api, close, signOut, pane }: Props) {
   );
 }
 
-function Notifications({ client, api, me, run }: { client: ChatClient; api: Api; me: Me | undefined; run: (ask: () => Promise<unknown>) => void }) {
+function Notifications({ client, api, run }: { client: ChatClient; api: Api; run: (ask: () => Promise<unknown>) => void }) {
   const { t } = useSpeech();
   const [state, setState] = useState(permission());
   const hint = { on: hasPush(client) ? t.settings.notifyPush : t.settings.notifyHere, off: hasPush(client) ? t.settings.notifyPush : t.settings.notifyHere, denied: t.settings.notifyDenied, insecure: t.settings.notifyInsecure };
   return (
     <div class="field">
       <span>{t.settings.notifications}<span class="hint block">{hint[state]}</span></span>
-      {state === "off" && <button type="button" class="secondary" onClick={() => run(async () => setState(await turnOn(client, api, me)))}>{t.settings.notifyOn}</button>}
+      {state === "off" && <button type="button" class="secondary" onClick={() => run(() => turnOn(client, api).finally(() => setState(permission())))}>{t.settings.notifyOn}</button>}
       {state === "on" && <Icon name="check" class="accent" />}
     </div>
   );
