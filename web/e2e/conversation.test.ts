@@ -248,6 +248,7 @@ describe("what was typed", () => {
     for (const text of ["one", "two", "three"]) await alice.write(text);
     await alice.tick("three", "waiting");
     await alice.page.getByRole("status").filter({ hasText: "3 messages wait" }).waitFor();
+    await alice.page.locator(".subtitle", { hasText: "There is no connection." }).waitFor();
     await alice.page.context().setOffline(false);
     await alice.tick("three", "delivered");
     await bob.open(alice.name);

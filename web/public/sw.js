@@ -21,7 +21,8 @@ async function show(data) {
   if (pages.some((page) => page.focused)) return;
   await self.registration.showNotification(data.title ?? "Xabar", {
     body: data.body ?? "",
-    tag: data.tag ?? id ?? "xabar",
+    tag: data.tag ?? "xabar",
+    lang: data.language ?? "",
     icon: "/logo.svg",
     data: { id },
   });

@@ -6,7 +6,7 @@ import { Icon } from "./Icon.js";
 export function Status({ client, signOut }: { client: ChatClient; signOut: () => void }) {
   const { t } = useSpeech();
   const state = client.connection;
-  const waiting = client.outboxSize;
+  const waiting = client.waitingCount;
   return (
     <div class={`status ${state.status}`} data-connection={state.status} role="status">
       {state.status !== "online" && (

@@ -137,6 +137,11 @@ function useOpening(client: ChatClient, c: Conversation, divider: number | undef
 function Subtitle({ client, conversation: c, now }: { client: ChatClient; conversation: Conversation; now: Date }) {
   const speech = useSpeech();
   const { t } = speech;
+  const { status } = client.connection;
+  if (status !== "online") {
+    // What is known of the other side is old, and on a phone the list's own line is out of sight.
+    return <p class="subtitle">{status === "offline" ? t.error["offline"] : t.status[status]}</p>;
+  }
   const typing = client.typing(c.id);
   if (typing.length > 0) {
     const names = typing.map((id) => client.user(id)?.name ?? "…");

@@ -195,6 +195,11 @@ export class ChatClient {
     return this.#outbox.size;
   }
 
+  /** How many messages go out as soon as there is a connection. */
+  get waitingCount(): number {
+    return this.#outbox.waiting;
+  }
+
   isSending(entryId: string): boolean {
     return this.#outbox.isSending(entryId);
   }

@@ -71,6 +71,10 @@ export class Outbox {
     return this.#entries.length;
   }
 
+  get waiting(): number {
+    return this.#entries.filter((e) => e.state === "waiting").length;
+  }
+
   isSending(id: string): boolean {
     for (const entry of this.#inFlight.values()) if (entry === id) return true;
     return false;

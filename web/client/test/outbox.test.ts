@@ -98,6 +98,7 @@ describe("Outbox", () => {
     await outbox.add({ conversationId: "c", text: "next" });
     await vi.waitFor(() => expect(sent).toEqual(["next"]));
     expect(outbox.in("c")[0]).toMatchObject({ state: "failed", error: { code: "text_too_long" } });
+    expect([outbox.size, outbox.waiting]).toEqual([1, 0]);
     await outbox.retry(entry.id);
     await vi.waitFor(() => expect(sent).toEqual(["next", "long"]));
   });
