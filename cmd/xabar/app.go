@@ -195,6 +195,7 @@ func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authentica
 		}
 		routes.Demo = &httpapi.Demo{Users: a.store, Minter: auth.NewMinter(secret, nil).For(a.cfg.JWTIssuer, a.cfg.JWTAudience)}
 	}
+	offerChannels(&routes, a.notify.channels)
 	mux := http.NewServeMux()
 	mux.Handle("/socket.io/", a.io)
 	mux.Handle("/", httpapi.NewPublic(routes))

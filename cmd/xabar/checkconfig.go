@@ -71,6 +71,10 @@ func (c *Config) show(flag *kong.Flag) string {
 		return redact(c.JWKSURL)
 	case "webhook-url":
 		return redact(c.WebhookURL)
+	case "telegram-token":
+		return showSecret(c.TelegramToken)
+	case "telegram-api-url":
+		return redact(c.TelegramAPIURL)
 	case "webhook-secret":
 		return showSecret(c.WebhookSecret)
 	}

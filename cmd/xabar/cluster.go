@@ -33,7 +33,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 		AckTimeout:   a.cfg.AckTimeout,
 		Limits:       events.Limits{Events: ratelimit.Rate(a.cfg.LimitEvents), Connections: int(a.cfg.LimitConnections)},
 		MaxPayload:   maxPayload,
-		Features:     a.notify.channels(),
+		Features:     a.notify.channels.Features(),
 		Logger:       a.log,
 	}
 	if a.cfg.RedisURL == "" {

@@ -17,6 +17,7 @@ import (
 
 	"xabar/chat"
 	"xabar/gateway/auth"
+	"xabar/gateway/notify/telegram"
 	"xabar/gateway/notify/webhook"
 	"xabar/gateway/notify/webpush"
 )
@@ -75,6 +76,8 @@ type Config struct {
 	QuietHoursDefault  Quiet         `default:"off" placeholder:"HOURS" help:"Quiet hours of users who have set none, like 22:00-07:00 Asia/Tashkent, or off."`
 	VAPIDSubject       string        `name:"vapid-subject" placeholder:"URL" help:"Turns Web Push on: how push services reach you, mailto:admin@example.org or an https URL. On in demo mode."`
 	PushPrivate        bool          `name:"push-private" help:"Let push services of browsers be at private addresses, for tests and closed networks."`
+	TelegramToken      string        `placeholder:"TOKEN" help:"Turns Telegram on: the token of your bot, from @BotFather."`
+	TelegramAPIURL     string        `name:"telegram-api-url" default:"https://api.telegram.org" placeholder:"URL" help:"Bot API server, if not Telegram's own."`
 	WebhookURL         string        `name:"webhook-url" placeholder:"URL" help:"Send every notification to this URL, signed with --webhook-secret."`
 	WebhookSecret      string        `name:"webhook-secret" placeholder:"SECRET" help:"What webhooks are signed with (Standard Webhooks)."`
 	LimitEvents        Rate          `default:"100/s:500" placeholder:"RATE" help:"Events per socket, and HTTP requests per user, as RATE/s:BURST (or /m, /h), or off."`
@@ -129,6 +132,7 @@ func (c *Config) resolve() error {
 	for _, s := range []struct{ name, value string }{
 		{"jwt-secret", c.JWTSecret}, {"jwt-public-key", c.JWTPublicKey}, {"jwks-url", c.JWKSURL},
 		{"database-url", c.DatabaseURL}, {"redis-url", c.RedisURL}, {"server-key", c.ServerKey},
+		{"vapid-subject", c.VAPIDSubject}, {"telegram-token", c.TelegramToken}, {"webhook-url", c.WebhookURL}, {"webhook-secret", c.WebhookSecret},
 	} {
 		// A setting that went missing on its way here must not turn into a default.
 		if c.given(s.name) && strings.TrimSpace(s.value) == "" {
@@ -172,6 +176,7 @@ func (c *Config) checkNotifications() (errs []error) {
 		check       func(string) error
 	}{
 		{"vapid-subject", c.VAPIDSubject, webpush.CheckSubject}, {"webhook-url", c.WebhookURL, webhook.CheckURL},
+		{"telegram-token", c.TelegramToken, telegram.CheckToken}, {"telegram-api-url", c.TelegramAPIURL, telegram.CheckAPIURL},
 	} {
 		if s.value != "" {
 			if err := s.check(s.value); err != nil {

@@ -2,82 +2,45 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"xabar/chat"
 	"xabar/gateway/notify"
-	"xabar/gateway/notify/outbound"
-	"xabar/gateway/notify/webhook"
-	"xabar/gateway/notify/webpush"
 	"xabar/persistence/queue"
 )
 
 // notifications are what tells users of messages that have not arrived. Without a
 // channel nothing is scheduled.
 type notifications struct {
+	channels  *notify.Channels
 	queue     queue.Queue // nil without a channel
 	scheduler *notify.Scheduler
-	notifiers []chat.Notifier
-	everybody []string // channels that need no target of the user's
-	vapid     *webpush.Keys
-	callers   []*outbound.Caller
 }
 
 // openNotifications makes the channels that are configured, and the queue behind them.
-func (a *App) openNotifications(ctx context.Context) (_ *notifications, err error) {
-	n := &notifications{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, n.Close())
-		}
-	}()
-	if subject := a.cfg.vapidSubject(); subject != "" {
-		if n.vapid, err = webpush.LoadKeys(ctx, a.store, subject); err != nil {
-			return nil, fmt.Errorf("--vapid-subject: %w", err)
-		}
-		n.add(webpush.New(webpush.Options{
-			Keys: n.vapid, AllowPrivate: a.cfg.PushPrivate,
-			Caller: n.caller(outbound.Options{PublicOnly: !a.cfg.PushPrivate}),
-		}))
+func (a *App) openNotifications(ctx context.Context) (*notifications, error) {
+	channels, err := notify.OpenChannels(ctx, notify.ChannelConfig{
+		Store: a.store, Logger: a.log,
+		VAPIDSubject: a.cfg.vapidSubject(), AllowPrivatePush: a.cfg.PushPrivate,
+		TelegramToken: a.cfg.TelegramToken, TelegramAPIURL: a.cfg.TelegramAPIURL,
+		WebhookURL: a.cfg.WebhookURL, WebhookSecret: a.cfg.WebhookSecret,
+	})
+	if err != nil {
+		return nil, err
 	}
-	if a.cfg.WebhookURL != "" {
-		hook, err := webhook.New(webhook.Options{
-			URL: a.cfg.WebhookURL, Secret: a.cfg.WebhookSecret, Caller: n.caller(outbound.Options{}),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("--webhook-url, --webhook-secret: %w", err)
-		}
-		n.add(hook)
-		n.everybody = append(n.everybody, hook.Channel())
-	}
-	if len(n.notifiers) == 0 {
+	n := &notifications{channels: channels}
+	if len(channels.Notifiers) == 0 {
 		return n, nil
 	}
-	n.queue, err = queue.Open(ctx, a.cfg.url(), queue.Options{Channels: n.channels(), Logger: a.log, Migrate: true})
+	n.queue, err = queue.Open(ctx, a.cfg.url(), queue.Options{Channels: channels.Features(), Logger: a.log, Migrate: true})
 	if err != nil {
+		channels.Close()
 		return nil, fmt.Errorf("open the queue of notifications: %w", err)
 	}
 	return n, nil
-}
-
-func (n *notifications) add(notifier chat.Notifier) { n.notifiers = append(n.notifiers, notifier) }
-
-func (n *notifications) caller(o outbound.Options) *outbound.Caller {
-	caller := outbound.New(o)
-	n.callers = append(n.callers, caller)
-	return caller
-}
-
-// channels are the names of what is switched on.
-func (n *notifications) channels() []string {
-	names := make([]string, len(n.notifiers))
-	for i, notifier := range n.notifiers {
-		names[i] = notifier.Channel()
-	}
-	return names
 }
 
 // absences is who hears of messages that may not have arrived; nil: nobody.
@@ -86,26 +49,26 @@ func (n *notifications) absences(a *App) chat.Absences {
 		return nil
 	}
 	n.scheduler = notify.New(notify.Options{
-		Store: a.store, Presence: a.sharing.presence, Queue: n.queue, Notifiers: n.notifiers,
-		Policy: chat.NotifyPolicy{Wait: a.cfg.NotifyWait, DefaultQuiet: a.cfg.QuietHoursDefault.hours, Everybody: n.everybody},
+		Store: a.store, Presence: a.sharing.presence, Queue: n.queue, Notifiers: n.channels.Notifiers,
+		Policy: chat.NotifyPolicy{Wait: a.cfg.NotifyWait, DefaultQuiet: a.cfg.QuietHoursDefault.hours, Everybody: n.channels.Everybody},
 		Logger: a.log, Metrics: newNotifyMetrics(a.registry),
 	})
 	return n.scheduler
 }
 
-// Run schedules and sends until ctx ends.
+// Run schedules, sends and hears what channels hear until ctx ends.
 func (n *notifications) Run(ctx context.Context) error {
-	if n.scheduler == nil {
-		return nil
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return n.channels.Run(ctx) })
+	if n.scheduler != nil {
+		group.Go(func() error { return n.scheduler.Run(ctx) })
 	}
-	return n.scheduler.Run(ctx)
+	return group.Wait()
 }
 
 // Close releases what Run worked with.
 func (n *notifications) Close() error {
-	for _, caller := range n.callers {
-		caller.Close()
-	}
+	n.channels.Close()
 	if n.queue == nil {
 		return nil
 	}

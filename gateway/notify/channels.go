@@ -36,6 +36,8 @@ type ChannelConfig struct {
 // Channels are the ways to reach users, and what else they have.
 type Channels struct {
 	Notifiers []chat.Notifier
+	// Everybody has the names of those that need no target of the user's.
+	Everybody []string
 	// Push keeps users' browsers, which subscribe with PushKey; nil without Web Push.
 	Push    *webpush.Subscriptions
 	PushKey string
@@ -55,6 +57,7 @@ func OpenChannels(ctx context.Context, c ChannelConfig) (*Channels, error) {
 		channels.openWebPush, channels.openTelegram, channels.openWebhook,
 	} {
 		if err := open(ctx, c); err != nil {
+			channels.Close()
 			return nil, err
 		}
 	}
@@ -107,6 +110,7 @@ func (c *Channels) openWebhook(_ context.Context, config ChannelConfig) error {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	c.Notifiers = append(c.Notifiers, notifier)
+	c.Everybody = append(c.Everybody, notifier.Channel())
 	return nil
 }
 

@@ -72,6 +72,11 @@ var rules = []rule{
 		why:    "whom a token speaks for is decided without knowing how it came",
 	},
 	{
+		folder: "gateway/notify",
+		ours:   []string{"chat"},
+		why:    "what is due and what it says is decided without knowing the database, the queue or the sockets",
+	},
+	{
 		folder: "internal/ratelimit",
 		why:    "a limit knows nothing of what it limits",
 	},
