@@ -56,6 +56,12 @@ generated: ## Fail if generated code or go.mod is not up to date
 	@changed=$$(git status --porcelain -- '*_gen.go' '*.gen.go'); \
 	if [ -n "$$changed" ]; then echo "go generate changed:"; echo "$$changed"; exit 1; fi
 
+attack: ## Attack the Socket.IO engine for a minute, with the race detector
+	ATTACK_TIME=1m $(GO) test -race -count=1 -timeout 5m -v -run '^TestAttack$$' ./gateway/engineio ./gateway/socketio
+
+bench-engine: bench/peers/node-engine/node_modules/.package-lock.json ## Measure the engine beside Node, zishang520's and the bare floor (FLAGS='-rounds 5 -only echo')
+	$(GO) run ./bench/engine $(FLAGS)
+
 validate-api: ## Drive every operation and status of the HTTP API against its description
 	$(GO) test -count=1 -v -run TestTheServerDoesWhatItsDescriptionSays ./gateway/httpapi/validate
 

@@ -17,9 +17,9 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// attackTime is how long TestAttack goes on; ENGINEIO_ATTACK asks for more ("1m").
+// attackTime is how long TestAttack goes on; ATTACK_TIME asks for more ("1m", as make attack does).
 func attackTime(t *testing.T) time.Duration {
-	if v := os.Getenv("ENGINEIO_ATTACK"); v != "" {
+	if v := os.Getenv("ATTACK_TIME"); v != "" {
 		d, err := time.ParseDuration(v)
 		must(t, err)
 		return d
@@ -68,6 +68,14 @@ func TestAttack(t *testing.T) {
 	f.client.CloseIdleConnections()
 	eventually(t, "no sessions", func() bool { return f.server.Sockets() == 0 })
 	eventually(t, "no goroutines", func() bool { return runtime.NumGoroutine() <= before+2 })
+	w := f.server.wheel
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.slots {
+		if s != nil {
+			t.Errorf("the wheel still has %s", s.id)
+		}
+	}
 }
 
 // victim echoes, and closes at times.

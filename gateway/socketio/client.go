@@ -131,8 +131,11 @@ func splitQuery(name string) (string, json.RawMessage) {
 func (c *client) malformed(err error) {
 	c.server.hookMalformed(err)
 	c.server.opts.Logger.Debug("malformed packet", "sid", c.conn.ID(), "err", err)
-	if errors.Is(err, ErrTooManyAttachments) {
+	switch {
+	case errors.Is(err, ErrTooManyAttachments):
 		c.server.hookBound("MaxAttachments")
+	case errors.Is(err, ErrAttachmentsTooLarge):
+		c.server.hookBound("MaxAttachmentBytes")
 	}
 	for _, s := range c.list() {
 		s.onError(err)

@@ -21,6 +21,8 @@ var (
 	ErrTooManyRooms = errors.New("socketio: too many rooms")
 	// ErrTooManyAttachments: a packet holds more than Options.MaxAttachments binaries.
 	ErrTooManyAttachments = errors.New("socketio: too many attachments")
+	// ErrAttachmentsTooLarge: a packet's binaries have more than Options.MaxAttachmentBytes bytes.
+	ErrAttachmentsTooLarge = errors.New("socketio: attachments too large")
 	// ErrReservedEvent: the name is reserved by the protocol and can't be emitted.
 	ErrReservedEvent = errors.New("socketio: reserved event name")
 	// ErrServerClosed: the server is shut down.

@@ -121,3 +121,38 @@ func TestErrorHandlerSeesMalformedPackets(t *testing.T) {
 	}
 	c.ExpectClose()
 }
+
+// What a connection can make the server keep while the last attachment is missing is bounded.
+func TestAttachmentsOfAPacketAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	bounds := make(chan string, 1)
+	io, url := start(t, socketio.Options{MaxAttachmentBytes: 1000, Hooks: socketio.Hooks{Bound: func(b string) { bounds <- b }}})
+	errs, sizes := make(chan error, 1), make(chan int, 2)
+	io.OnConnection(func(s *socketio.Socket) { s.OnError(func(err error) { errs <- err }) })
+	io.Handle("x", func(ev *socketio.Event) {
+		first, _ := ev.Arg(0).Binary()
+		second, _ := ev.Arg(1).Binary()
+		sizes <- len(first) + len(second)
+	})
+	c, _ := join(t, url, "/")
+	two := func(size int) {
+		c.Send(`52-["x",{"_placeholder":true,"num":0},{"_placeholder":true,"num":1}]`)
+		c.SendBinary(make([]byte, 500))
+		c.SendBinary(make([]byte, size))
+	}
+	two(500)
+	two(500) // each packet counts for itself
+	for range 2 {
+		if n := recv(t, sizes); n != 1000 {
+			t.Errorf("%d bytes came", n)
+		}
+	}
+	two(501)
+	if err := recv(t, errs); !errors.Is(err, socketio.ErrAttachmentsTooLarge) {
+		t.Errorf("got %v, want ErrAttachmentsTooLarge", err)
+	}
+	if b := recv(t, bounds); b != "MaxAttachmentBytes" {
+		t.Errorf("bound %q", b)
+	}
+	c.ExpectClose()
+}

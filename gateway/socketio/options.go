@@ -15,6 +15,7 @@ const (
 	DefaultMaxRooms           = 10_000
 	DefaultMaxPendingAcks     = 1024
 	DefaultMaxAttachments     = 10
+	DefaultMaxAttachmentBytes = 1_000_000
 	DefaultMaxDepth           = 256
 	DefaultMaxChildNamespaces = 10_000
 )
@@ -55,6 +56,10 @@ type Options struct {
 	MaxPendingAcks int
 	// MaxAttachments bounds the binaries of one packet, in both directions. Default 10.
 	MaxAttachments int
+	// MaxAttachmentBytes bounds the binaries of one packet from a client, all together in bytes:
+	// what a connection that never sends the last one makes the server hold. Default: MaxPayload,
+	// or its default of 1,000,000.
+	MaxAttachmentBytes int
 	// MaxDepth bounds the nesting of JSON from clients. Default 256.
 	MaxDepth int
 	// MaxChildNamespaces bounds the children of one ParentNamespace; beyond it the client gets
@@ -99,6 +104,8 @@ func (o *Options) setDefaults() {
 	orDefault(&o.MaxRooms, DefaultMaxRooms)
 	orDefault(&o.MaxPendingAcks, DefaultMaxPendingAcks)
 	orDefault(&o.MaxAttachments, DefaultMaxAttachments)
+	orDefault(&o.MaxAttachmentBytes, o.MaxPayload)
+	orDefault(&o.MaxAttachmentBytes, DefaultMaxAttachmentBytes)
 	orDefault(&o.MaxDepth, DefaultMaxDepth)
 	orDefault(&o.MaxChildNamespaces, DefaultMaxChildNamespaces)
 	if o.Parser == nil {

@@ -43,8 +43,9 @@ type Packet struct {
 
 // Limits bound what a Decoder accepts.
 type Limits struct {
-	MaxAttachments int // binaries in one packet
-	MaxDepth       int // nesting of arrays and objects
+	MaxAttachments     int // binaries in one packet
+	MaxAttachmentBytes int // all of them together, where they come one by one; 0: no limit
+	MaxDepth           int // nesting of arrays and objects
 }
 
 // Parser turns packets into Engine.IO messages and back: TextParser (the default),
@@ -62,6 +63,6 @@ type Parser interface {
 type Decoder interface {
 	// Decode takes one Engine.IO message. It fills p and returns true when that completes a
 	// packet, and false while attachments are missing. What it puts in p may point into data.
-	// After an error (ErrMalformed, ErrTooManyAttachments) the connection must be closed.
+	// After an error (ErrMalformed, ErrTooManyAttachments, ErrAttachmentsTooLarge) the connection must be closed.
 	Decode(data []byte, binary bool, p *Packet) (complete bool, err error)
 }

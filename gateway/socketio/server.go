@@ -36,8 +36,10 @@ type Server struct {
 func NewServer(opts Options) *Server {
 	opts.setDefaults()
 	s := &Server{
-		opts:       opts,
-		limits:     Limits{MaxAttachments: opts.MaxAttachments, MaxDepth: opts.MaxDepth},
+		opts: opts,
+		limits: Limits{
+			MaxAttachments: opts.MaxAttachments, MaxAttachmentBytes: opts.MaxAttachmentBytes, MaxDepth: opts.MaxDepth,
+		},
 		namespaces: make(map[string]*Namespace),
 	}
 	s.static = newStaticFiles(opts.ClientFiles, opts.Path)

@@ -66,6 +66,7 @@ type textDecoder struct {
 type pendingPacket struct {
 	packet Packet
 	want   int
+	bytes  int // of the attachments that are there
 }
 
 // Decode implements Decoder.
@@ -102,6 +103,9 @@ func (d *textDecoder) attachment(data []byte, p *Packet) (bool, error) {
 		return false, fmt.Errorf("%w: a binary that no packet has announced", ErrMalformed)
 	}
 	w := d.pending
+	if w.bytes += len(data); d.limits.MaxAttachmentBytes > 0 && w.bytes > d.limits.MaxAttachmentBytes {
+		return false, fmt.Errorf("%w: %w", ErrMalformed, ErrAttachmentsTooLarge)
+	}
 	w.packet.Attachments = append(w.packet.Attachments, bytes.Clone(data))
 	if len(w.packet.Attachments) < w.want {
 		return false, nil
