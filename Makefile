@@ -65,6 +65,9 @@ bench-engine: bench/peers/node-engine/node_modules/.package-lock.json ## Measure
 validate-api: ## Drive every operation and status of the HTTP API against its description
 	$(GO) test -count=1 -v -run TestTheServerDoesWhatItsDescriptionSays ./gateway/httpapi/validate
 
+bench-store: ## Measure the PostgreSQL store against pgbench (starts its own PostgreSQL; ROUNDS=3)
+	$(GO) run ./bench/store -rounds $(or $(ROUNDS),3)
+
 vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
 	@.ci/govulncheck $(GOVULNCHECK)
 
@@ -104,4 +107,4 @@ system-deps:
 clean: ## Remove what was built or installed here
 	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist
 
-.PHONY: help run build test check format vet lint generated validate-api vuln test-web test-deps js-clients page system-deps clean
+.PHONY: bench-store help run build test check format vet lint generated validate-api vuln test-web test-deps js-clients page system-deps clean

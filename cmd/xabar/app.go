@@ -67,7 +67,7 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	if err != nil {
 		return nil, err
 	}
-	if a.store, err = persistence.Open(ctx, cfg.url(), persistence.Options{Logger: log, Migrate: true}); err != nil {
+	if a.store, err = persistence.Open(ctx, cfg.url(), persistence.Options{Logger: log, Migrate: cfg.Migrate}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	defer func() {

@@ -63,6 +63,7 @@ type Config struct {
 	Listen      string `default:"127.0.0.1:3000" placeholder:"ADDRESS" help:"Address for clients."`
 	AdminListen string `default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address for /healthz, /readyz and /metrics. Keep it private."`
 	Storage
+	Migrate bool `default:"true" negatable:"" help:"Bring the database's schema up to date at the start; with --no-migrate an older one is refused."`
 	KeySettings
 	RedisURL           string        `name:"redis-url" placeholder:"URL" help:"redis://user:password@host:6379/0 (rediss:// for TLS; ?master_name=NAME for Sentinel, ?cluster=true for Cluster): share rooms, presence and messages with other nodes. Needs PostgreSQL."`
 	RedisSharded       bool          `help:"Use the sharded pub/sub of Redis 7 (wire format of createShardedAdapter). The same on all nodes."`

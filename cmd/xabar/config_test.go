@@ -334,3 +334,40 @@ func TestMigrate(t *testing.T) {
 		t.Errorf("up from there: %s", got)
 	}
 }
+
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	prune := func(want int, args ...string) string {
+		t.Helper()
+		code, out, stderr := xabar(t, append(append([]string{"prune"}, args...), "--data-dir", dir)...)
+		if code != want {
+			t.Fatalf("%v: %d\n%s%s", args, code, out, stderr)
+		}
+		return out
+	}
+	prune(1, "--older-than", "90d") // there is no database
+	if code, _, stderr := xabar(t, "migrate", "up", "--data-dir", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	if out := prune(0, "--older-than", "90d"); !strings.HasPrefix(out, "0 messages from before ") {
+		t.Errorf("pruning nothing: %s", out)
+	}
+	for _, bad := range []string{"", "0d", "-1h", "90", "x"} {
+		prune(2, "--older-than", bad)
+	}
+	prune(2)
+}
+
+func TestServeDoesNotMigrateWhereToldNotTo(t *testing.T) {
+	dir := t.TempDir()
+	if code, _, stderr := xabar(t, "migrate", "up", "--data-dir", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := xabar(t, "migrate", "down", "--data-dir", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	code, _, stderr := xabar(t, "serve", "--demo", "--no-migrate", "--data-dir", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+	if code != 1 || !strings.Contains(stderr, "schema") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}

@@ -23,6 +23,7 @@ import (
 type cli struct {
 	Serve         serveCmd         `cmd:"" help:"Run the gateway."`
 	Migrate       migrateCmd       `cmd:"" help:"Look at or change the database's schema."`
+	Prune         pruneCmd         `cmd:"" help:"Delete old messages for good."`
 	Token         tokenCmd         `cmd:"" help:"Make a token for development."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Say what a configuration means and whether it works."`
 	Notifications notificationsCmd `cmd:"" help:"Look at notifications, and retry those that failed."`

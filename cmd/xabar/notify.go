@@ -35,7 +35,7 @@ func (a *App) openNotifications(ctx context.Context) (*notifications, error) {
 	if len(channels.Notifiers) == 0 {
 		return n, nil
 	}
-	n.queue, err = queue.Open(ctx, a.cfg.url(), queue.Options{Channels: channels.Features(), Logger: a.log, Migrate: true})
+	n.queue, err = queue.Open(ctx, a.cfg.url(), queue.Options{Channels: channels.Features(), Logger: a.log, Migrate: a.cfg.Migrate})
 	if err != nil {
 		channels.Close()
 		return nil, fmt.Errorf("open the queue of notifications: %w", err)
