@@ -26,6 +26,7 @@ function binary() {
 
 export class Gateway {
   url = "";
+  adminURL = "";
   log = "";
   #args;
   #dir = mkdtempSync(join(tmpdir(), "xabar-e2e-"));
@@ -60,7 +61,9 @@ export class Gateway {
         for (const line of lines) {
           if (!line.includes('"msg":"listening"')) continue;
           clearTimeout(timer);
-          this.url = JSON.parse(line).url;
+          const at = JSON.parse(line);
+          this.url = at.url;
+          this.adminURL = at.admin_url;
           this.#listen = new URL(this.url).host;
           ready(this);
         }

@@ -2,6 +2,7 @@ declare module "*/gateway.mjs" {
   export const patience: number;
   export class Gateway {
     url: string;
+    adminURL: string;
     log: string;
     static start(args?: string[]): Promise<Gateway>;
     start(): Promise<Gateway>;
@@ -22,4 +23,16 @@ declare module "*/gateway.mjs" {
 }
 declare module "*/browser.mjs" {
   export function launch(): Promise<import("playwright-core").Browser>;
+}
+declare module "*/push-service.mjs" {
+  export class PushService {
+    static start(): Promise<PushService>;
+    origin: string;
+    status: number;
+    attempts: number;
+    messages: { payload: string; key: string; subject: string; headers: Record<string, string> }[];
+    errors: unknown[];
+    subscription: { endpoint: string; expirationTime: null; keys: { p256dh: string; auth: string } };
+    close(): Promise<void>;
+  }
 }

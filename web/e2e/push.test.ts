@@ -1,0 +1,180 @@
+/**
+ * Web Push from end to end, but for two things that headless browsers don't have: a push
+ * service of their own (PushManager.subscribe gives the test's instead, and what that
+ * decrypts is delivered through the DevTools protocol), and a notification centre to
+ * click in (the worker is given the event).
+ */
+import type { Browser, CDPSession, Worker } from "playwright-core";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { launch } from "./browser.mjs";
+import { Gateway, type User } from "./gateway.mjs";
+import { eventually, Person } from "./person.js";
+import { PushService } from "./push-service.mjs";
+
+const subject = "mailto:admin@example.org";
+/** The shortest that the gateway takes, and what it takes to notice and send. */
+const noticed = 30_000;
+
+let browser: Browser;
+let gateway: Gateway;
+let service: PushService;
+let ada: User;
+
+beforeAll(async () => {
+  service = await PushService.start();
+  [browser, gateway] = await Promise.all([
+    launch(), Gateway.start(["--vapid-subject", subject, "--push-private", "--notify-wait", "10s"]),
+  ]);
+  ada = await gateway.user("Ada");
+});
+afterAll(async () => {
+  ada.close();
+  await browser.close();
+  await gateway.close();
+  await service.close();
+});
+
+/** Ben's page, in whose browser PushManager answers with the test's push service. */
+async function openBen(): Promise<Person> {
+  const ben = await Person.open(browser, gateway.url, "Ben");
+  const context = ben.page.context();
+  await context.grantPermissions(["notifications"], { origin: gateway.url });
+  await context.addInitScript((subscription) => {
+    let current: object | null = null;
+    PushManager.prototype.getSubscription = async () => current as PushSubscription | null;
+    PushManager.prototype.subscribe = async (options) => {
+      (globalThis as unknown as { subscribedWith: unknown }).subscribedWith = options;
+      current = { endpoint: subscription.endpoint, toJSON: () => subscription, unsubscribe: async () => !(current = null) };
+      return current as PushSubscription;
+    };
+  }, service.subscription);
+  await ben.page.reload();
+  await ben.page.getByLabel("Your name").fill("Ben");
+  await ben.page.getByRole("button", { name: "Start chatting" }).click();
+  await ben.online();
+  return ben;
+}
+
+/** The registration of the page's service worker, in the DevTools protocol's words. */
+async function registration(devtools: CDPSession): Promise<string> {
+  const found = new Promise<string>((resolve) => {
+    devtools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => {
+      for (const r of registrations) if (r.scopeURL.startsWith(gateway.url)) resolve(r.registrationId);
+    });
+  });
+  await devtools.send("ServiceWorker.enable");
+  return found;
+}
+
+const shown = (worker: Worker) =>
+  worker.evaluate(async () => {
+    const scope = globalThis as unknown as { registration: ServiceWorkerRegistration };
+    return (await scope.registration.getNotifications()).map((n) => ({ title: n.title, body: n.body, tag: n.tag }));
+  });
+
+/** Clicks on the only notification. The worker may not open windows without a real click: where to is noted. */
+const click = (worker: Worker) =>
+  worker.evaluate(async () => {
+    const scope = globalThis as any;
+    let opened: string | undefined;
+    scope.clients.openWindow = async (url: string) => void (opened = url);
+    const [notification] = await scope.registration.getNotifications();
+    const event = new scope.NotificationEvent("notificationclick", { notification });
+    const done: Promise<unknown>[] = [];
+    event.waitUntil = (p: Promise<unknown>) => done.push(p);
+    scope.dispatchEvent(event);
+    await Promise.all(done);
+    return opened;
+  });
+
+it("reaches a closed page, replaces what was shown, and opens the conversation", async () => {
+  const ben = await openBen();
+  const context = ben.page.context();
+  const benId = (await gateway.user("Ben").then((u) => (u.close(), u))).id;
+
+  // The page has subscribed by itself, since it may notify, with the server's key.
+  let key: unknown;
+  await eventually(async () => {
+    key = await ben.page.evaluate(() => (globalThis as any).subscribedWith?.applicationServerKey);
+    expect(key).toMatch(/^[\w-]{87}$/);
+  });
+  const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent("serviceworker"));
+
+  // Nobody looks: the page goes away, its worker stays.
+  const other = await context.newPage();
+  const devtools = await context.newCDPSession(other);
+  const id = await registration(devtools);
+  await ben.page.goto("about:blank");
+
+  const hostile = '<img src=x onerror="alert(1)"> \u202egpj.exe';
+  const conversation = await ada.direct(benId);
+  await ada.send(conversation.id, hostile);
+  const first = await message(0);
+  expect(first.key).toBe(key);
+  expect(first.subject).toBe(subject);
+  expect(first.headers.ttl).toBe("86400");
+  expect(JSON.parse(first.payload)).toMatchObject({
+    title: "Ada", body: `\u2068${hostile}\u2069`, tag: `conversation:${conversation.id}`, conversation_id: conversation.id, badge: 1,
+  });
+
+  await deliver(devtools, id, first.payload);
+  await eventually(async () =>
+    expect(await shown(worker)).toEqual([{ title: "Ada", body: `\u2068${hostile}\u2069`, tag: `conversation:${conversation.id}` }]));
+
+  // Two more are one notification, which takes the first one's place.
+  await ada.send(conversation.id, "second");
+  await ada.send(conversation.id, "third");
+  const second = await message(1);
+  expect(second.headers.topic).toBe(first.headers.topic);
+  await deliver(devtools, id, second.payload);
+  const count = JSON.parse(second.payload).body;
+  expect(count).toMatch(/^[23] new messages$/);
+  await eventually(async () => expect(await shown(worker)).toEqual([{ title: "Ada", body: count, tag: `conversation:${conversation.id}` }]));
+
+  // Without a page a click opens one, at the conversation.
+  const opened = await click(worker);
+  expect(opened).toBe(`/#/c/${conversation.id}`);
+  await ben.page.goto(gateway.url + opened);
+  await ben.online();
+  await ben.bubble("third").waitFor();
+  expect(await ben.page.locator(".thread h2").first().textContent()).toContain("Ada");
+
+  // With one, it goes there.
+  await ben.page.evaluate(() => void (location.hash = "#/"));
+  await ben.page.locator(".thread h2").first().waitFor({ state: "detached" });
+  await other.bringToFront();
+  await deliver(devtools, id, second.payload);
+  await eventually(async () => expect(await shown(worker)).toHaveLength(1));
+  expect(await click(worker)).toBeUndefined();
+  await ben.bubble("third").waitFor();
+  await ben.close();
+});
+
+it("forgets a browser whose subscription has ended", async () => {
+  const ben = await openBen();
+  await eventually(async () => expect(await ben.page.evaluate(() => !!(globalThis as any).subscribedWith)).toBe(true));
+  const benId = (await gateway.user("Ben").then((u) => (u.close(), u))).id;
+  await ben.page.goto("about:blank");
+  const before = service.attempts;
+  const conversation = await ada.direct(benId);
+  service.status = 410;
+  await ada.send(conversation.id, "to nobody");
+  await vi.waitUntil(() => service.attempts > before, { timeout: noticed, interval: 100 });
+  await eventually(async () => {
+    const metrics = await (await fetch(`${gateway.adminURL}/metrics`)).text();
+    expect(metrics).toContain('xabar_notification_targets_removed_total{channel="web-push"} 1');
+  });
+  service.status = 201;
+  await ben.close();
+});
+
+const deliver = (devtools: CDPSession, registrationId: string, data: string) =>
+  devtools.send("ServiceWorker.deliverPushMessage", { origin: new URL(gateway.url).origin, registrationId, data });
+
+/** The n-th message that the push service took, the first being 0: notifications take their time. */
+async function message(n: number) {
+  await vi.waitUntil(() => service.messages.length > n || service.errors.length > 0, { timeout: noticed, interval: 100 });
+  expect(service.errors).toEqual([]);
+  expect(service.messages).toHaveLength(n + 1);
+  return service.messages[n]!;
+}
