@@ -42,9 +42,10 @@ ON CONFLICT DO NOTHING`
 
 	// What is undelivered is never settled. A step ends with all rows of a user.
 	leftSQL = `
-WITH last AS MATERIALIZED (
-  SELECT max(user_id) AS user_id, count(*) AS rows FROM (
-    SELECT user_id FROM members WHERE NOT settled AND user_id > $1 ORDER BY user_id LIMIT $2) x
+WITH step AS MATERIALIZED (
+  SELECT user_id FROM members WHERE NOT settled AND user_id > $1 ORDER BY user_id LIMIT $2
+), last AS MATERIALIZED (
+  SELECT (SELECT user_id FROM step ORDER BY user_id DESC LIMIT 1), (SELECT count(*) FROM step) AS rows
 ), begun AS (
   ` + dueInsertSQL + `
   SELECT gen_random_uuid(), f.user_id, f.conversation_id, 1, f.last_seq, $3 FROM (
