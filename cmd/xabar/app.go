@@ -24,9 +24,8 @@ import (
 	"xabar/web"
 )
 
-// drainTimeout is the one deadline for everything that happens between the signal
-// and the exit. Orchestrators commonly wait 30 s before they kill.
-const drainTimeout = 20 * time.Second
+// errDrainTimeout is what Run says when parts of the node still run at the deadline.
+var errDrainTimeout = errors.New("not everything has ended within --drain-timeout")
 
 // maxPayload is the size of a message or polling body that is accepted, in bytes.
 const maxPayload = 1_000_000
@@ -223,7 +222,8 @@ func (a *App) Addresses() Addresses {
 }
 
 // Run serves until ctx ends or a part fails, then drains and returns when
-// everything has ended. Ending by ctx is no error.
+// everything has ended, at the latest after --drain-timeout: what still runs then ends
+// with the process (errDrainTimeout). Ending by ctx is no error.
 func (a *App) Run(ctx context.Context) error {
 	// The hub outlives ctx: while connections drain, what they sent is still
 	// stored, answered and delivered.
@@ -250,11 +250,22 @@ func (a *App) Run(ctx context.Context) error {
 	a.log.Info("listening", "url", addresses.Public, "admin_url", addresses.Admin, "version", version(), "demo", a.cfg.Demo)
 
 	<-failed.Done()
-	drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub, func() {
-		stopNotify()
-		<-notified
-	})
-	return errors.Join(group.Wait(), drainErr)
+	ended := make(chan error, 1)
+	go func() {
+		drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub, func() {
+			stopNotify()
+			<-notified
+		})
+		ended <- errors.Join(group.Wait(), drainErr)
+	}()
+	limit := time.NewTimer(a.cfg.DrainTimeout)
+	defer limit.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-limit.C:
+		return errDrainTimeout
+	}
 }
 
 // serve returns nil when the server was shut down.
@@ -271,7 +282,8 @@ func serve(server *http.Server, listener net.Listener) error {
 func (a *App) drain(ctx context.Context, stopRedis, stopHub, stopNotify func()) error {
 	start := time.Now()
 	a.log.Info("draining", "connections", a.io.Engine().Sockets())
-	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	// What it cuts off has the rest of the time to end.
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.DrainTimeout*4/5)
 	defer cancel()
 	a.health.Drain()
 	var errs []error

@@ -63,6 +63,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 		},
 		Published: func(e chat.MessageStored) { service().FannedOut(&e) },
 	})
+	a.registry.MustRegister(newClusterMetrics(redis))
 	redis.OnRecovered(a.hub.Repair)
 	online := redis.Presence(chat.SystemClock{}, a.store.SetLastSeen)
 	online.Watched(a.hub.Watched)

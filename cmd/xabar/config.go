@@ -68,6 +68,7 @@ type Config struct {
 	RedisURL           string        `name:"redis-url" placeholder:"URL" help:"redis://user:password@host:6379/0 (rediss:// for TLS; ?master_name=NAME for Sentinel, ?cluster=true for Cluster): share rooms, presence and messages with other nodes. Needs PostgreSQL."`
 	RedisSharded       bool          `help:"Use the sharded pub/sub of Redis 7 (wire format of createShardedAdapter). The same on all nodes."`
 	PresenceTTL        time.Duration `name:"presence-ttl" default:"30s" placeholder:"TIME" help:"With Redis: how long the users of a node that died count as online."`
+	DrainTimeout       time.Duration `name:"drain-timeout" default:"30s" placeholder:"TIME" help:"Within this time after SIGTERM the process has ended: 1s to 10m. What would kill it should wait longer."`
 	ServerKey          string        `placeholder:"KEY" help:"What your own server shows to use /admin. Without it there is no /admin."`
 	AllowedOrigins     []string      `placeholder:"ORIGIN" help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
 	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
@@ -151,6 +152,9 @@ func (c *Config) resolve() error {
 	}
 	if c.PresenceTTL < 5*time.Second || c.PresenceTTL > 10*time.Minute {
 		errs = append(errs, errors.New("--presence-ttl must be from 5s to 10m"))
+	}
+	if c.DrainTimeout < time.Second || c.DrainTimeout > 10*time.Minute {
+		errs = append(errs, errors.New("--drain-timeout must be from 1s to 10m"))
 	}
 	if c.AckTimeout < 10*time.Millisecond || c.AckTimeout > time.Minute {
 		errs = append(errs, errors.New("--ack-timeout must be from 10ms to 1m"))

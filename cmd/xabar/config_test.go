@@ -87,6 +87,7 @@ func TestDemoModeIsTheDefaultOnlyWhenNothingIsConfigured(t *testing.T) {
 		"origins":                    {args: []string{"--allowed-origins", "https://example.org,https://*.example.org:8443"}, demo: true},
 		"a proxy that is none":       {args: []string{"--trusted-proxies", "nginx"}, demo: true, err: "--trusted-proxies"},
 		"a timeout of nothing":       {args: []string{"--ack-timeout", "0s"}, demo: true, err: "--ack-timeout"},
+		"no time to drain":           {args: []string{"--drain-timeout", "0s"}, demo: true, err: "--drain-timeout"},
 		"a rate that is none":        {args: []string{"--limit-handshakes", "50"}, err: "RATE/s:BURST"},
 	} {
 		t.Run(name, func(t *testing.T) {
