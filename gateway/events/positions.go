@@ -69,6 +69,10 @@ func (w *worker) members(conversation chat.ID, pair []chat.ID, f func(*client)) 
 	})
 }
 
+type leftPayload struct {
+	ConversationID chat.ID `json:"conversationId"`
+}
+
 // conversationChanged moves sockets in and out of a group's room at once, in order
 // with the messages, and then shows each member its own view.
 func (w *worker) conversationChanged(e *chat.ConversationChanged) {
@@ -86,6 +90,7 @@ func (w *worker) conversationChanged(e *chat.ConversationChanged) {
 			c.unhold(e.ConversationID)
 			c.mu.Unlock()
 			c.socket.Leave(room)
+			c.emit("conversation:left", leftPayload{e.ConversationID})
 		}
 		h.unread.changed(user)
 	}

@@ -142,6 +142,9 @@ func TestARemovedMemberHearsNothingMore(t *testing.T) {
 		t.Errorf("B heard %v and %d typing events", seqs, len(b.Events("typing")))
 	}
 	b.refused("history", obj{"conversationId": group.ID}, chat.CodeNotFound, "")
+	if _, err := b.WaitFor(testkit.Context(t), "conversation:left", nil); err != nil {
+		t.Error(err)
+	}
 }
 
 // CASES 17.

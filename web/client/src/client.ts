@@ -349,6 +349,7 @@ export class ChatClient {
       if (e.userId !== this.#userId) this.#typing.started(e.conversationId, e.userId, e.expiresInMs);
     });
     incoming.on("conversation", (c) => this.#put(c));
+    incoming.on("conversation:left", (e) => this.forget(e.conversationId));
     incoming.on("presence", (p) => this.#people.heard(p));
   }
 

@@ -181,6 +181,7 @@ export interface ServerEvents {
   typing: TypingEvent;
   unread: { total: number };
   conversation: Conversation;
+  "conversation:left": { conversationId: string };
   presence: Presence;
   "session:closing": ClosingEvent;
 }

@@ -224,7 +224,7 @@ export class Wire {
     this.socket.on("connect_error", (e: Error & { data?: { code?: string } }) => this.#connectError(e));
     const plain = [
       "session", "message:changed", "message:delivered", "message:read", "typing", "unread",
-      "conversation", "presence", "session:closing",
+      "conversation", "conversation:left", "presence", "session:closing",
     ] as const;
     for (const event of plain) {
       this.socket.on(event, (payload: any) => this.#later(() => {

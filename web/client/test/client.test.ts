@@ -98,6 +98,14 @@ describe("catching up", () => {
     expect(client.user(bob.id)?.name).toBe("Bob");
   });
 
+  it("drops a group that the user was taken out of", async () => {
+    await make().start();
+    await online();
+    expect(client.conversations.map((c) => c.id)).toContain(room);
+    g.emit("conversation:left", { conversationId: room });
+    await vi.waitFor(() => expect(client.conversations.map((c) => c.id)).not.toContain(room));
+  });
+
   it("loads older pages once, to the beginning", async () => {
     for (let i = 0; i < 70; i++) g.add("x");
     g.positions.delivered = 70;
