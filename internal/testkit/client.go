@@ -15,6 +15,11 @@ import (
 type ClientOptions struct {
 	URL     string
 	Version int // of socket.io-client: 4 (default), 3 or 2
+	// Namespace to join; "" is the main one.
+	Namespace string
+	// Share makes it one more namespace on that client's connection, which is as URL, Version and
+	// Transports say there.
+	Share *Client
 	// Token is sent as auth.token (for version 2, as the query parameter `token`).
 	Token string
 	// Auth is sent beside it.
@@ -50,7 +55,7 @@ func (r AckRule) MarshalJSON() ([]byte, error) { return json.Marshal(r.rule) }
 // Heard is something that a client has heard. Beside the server's events there are the
 // client's own, connect [{id}], disconnect [reason], connect_error [{message, data}],
 // and what its connection does: $open [{transport, sid}], $upgrade [transport],
-// $close [reason], $reconnect_attempt, $reconnect, $reconnect_failed.
+// $close [reason], $heartbeat, $reconnect_attempt, $reconnect, $reconnect_failed.
 type Heard struct {
 	N     int // its place among all that this client has heard, from 0
 	Event string
@@ -71,8 +76,9 @@ func Decode[T any](h Heard) T {
 
 // Client is an official Socket.IO client. Safe for concurrent use.
 type Client struct {
-	js *JS
-	id int
+	js      *JS
+	id      int
+	version int
 
 	mu    sync.Mutex // guards what follows
 	heard []Heard
@@ -99,16 +105,20 @@ func (js *JS) Client(t testing.TB, opts ClientOptions) *Client {
 	for name, value := range opts.Auth {
 		auth[name] = value
 	}
-	c := &Client{js: js, news: make(chan struct{})}
+	c := &Client{js: js, version: opts.Version, news: make(chan struct{})}
 	js.mu.Lock()
 	js.nextID++
 	c.id = js.nextID
 	js.clients[c.id] = c
 	js.mu.Unlock()
-	_, err := js.call(Context(t), map[string]any{
+	request := map[string]any{
 		"op": "open", "client": c.id, "url": opts.URL, "version": opts.Version, "options": options,
-		"auth": auth, "authSequence": opts.AuthSequence, "acks": opts.Acks,
-	})
+		"auth": auth, "authSequence": opts.AuthSequence, "acks": opts.Acks, "namespace": opts.Namespace,
+	}
+	if opts.Share != nil {
+		request["share"], request["version"] = opts.Share.id, opts.Share.version
+	}
+	_, err := js.call(Context(t), request)
 	if err != nil {
 		t.Fatalf("make a client: %v", err)
 	}

@@ -42,7 +42,7 @@ function unpack(value) {
 }
 
 class Client {
-  constructor(id, { url, version, options, auth, authSequence, acks }) {
+  constructor(id, { url, version, options, auth, authSequence, acks, share, namespace }) {
     this.id = id;
     this.version = version;
     this.arrivals = 0;
@@ -53,7 +53,10 @@ class Client {
     if (version === 2) this.options.query = { ...this.options.query, ...auth };
     else if (authSequence) this.options.auth = this.authFromSequence(authSequence);
     else if (auth) this.options.auth = auth;
-    this.socket = libraries[version](url, this.options);
+    this.shares = Boolean(share);
+    this.socket = share
+      ? clients.get(share).socket.io.socket(namespace, this.options)
+      : libraries[version](url + namespace, this.options);
     this.listen();
   }
 
@@ -87,6 +90,7 @@ class Client {
       socket.on(event, (err) => this.hear("connect_error", [this.describe(err)]));
     }
     const manager = socket.io;
+    if (this.shares) return; // its connection is heard by the client that opened it
     manager.on("open", () => this.watchEngine(manager.engine));
     for (const event of ["reconnect_attempt", "reconnect", "reconnect_failed"]) {
       manager.on(event, (attempt) => this.hear("$" + event, [attempt ?? null]));
@@ -100,6 +104,7 @@ class Client {
 
   watchEngine(engine) {
     this.hear("$open", [{ transport: engine.transport.name, sid: engine.id }]);
+    engine.on(this.version === 4 ? "ping" : "pong", () => this.hear("$heartbeat", []));
     engine.on("upgrade", (transport) => this.hear("$upgrade", [transport.name]));
     engine.on("close", (reason) => this.hear("$close", [reason]));
   }
@@ -172,7 +177,7 @@ class Client {
 
   close() {
     for (const timer of this.timers) clearTimeout(timer);
-    this.socket.io.reconnection(false);
+    if (!this.shares) this.socket.io.reconnection(false);
     this.socket.close();
   }
 }
