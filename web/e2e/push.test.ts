@@ -5,7 +5,7 @@
  * click in (the worker is given the event).
  */
 import type { Browser, CDPSession, Worker } from "playwright-core";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { launch } from "./browser.mjs";
 import { Gateway, type User } from "./gateway.mjs";
 import { eventually, Person } from "./person.js";
@@ -19,6 +19,7 @@ let browser: Browser;
 let gateway: Gateway;
 let service: PushService;
 let ada: User;
+let people: Person[];
 
 beforeAll(async () => {
   service = await PushService.start();
@@ -33,11 +34,20 @@ afterAll(async () => {
   await gateway.close();
   await service.close();
 });
+beforeEach(() => {
+  people = [];
+  service.status = 201;
+});
+afterEach(async () => {
+  for (const p of people) await p.close();
+});
 
-/** Ben's page, in whose browser PushManager answers with the test's push service. */
-async function openBen(): Promise<Person> {
-  const ben = await Person.open(browser, gateway.url, "Ben");
-  const context = ben.page.context();
+/** Somebody in whose browser PushManager answers with the test's push service. */
+async function subscriber(name: string): Promise<Person> {
+  const person = await Person.open(browser, gateway.url, name);
+  people.push(person);
+  const { page } = person;
+  const context = page.context();
   await context.grantPermissions(["notifications"], { origin: gateway.url });
   await context.addInitScript((subscription) => {
     let current: object | null = null;
@@ -48,11 +58,23 @@ async function openBen(): Promise<Person> {
       return current as PushSubscription;
     };
   }, service.subscription);
-  await ben.page.reload();
-  await ben.page.getByLabel("Your name").fill("Ben");
-  await ben.page.getByRole("button", { name: "Start chatting" }).click();
-  await ben.online();
-  return ben;
+  await page.reload();
+  await page.getByLabel("Your name").fill(name);
+  await page.getByRole("button", { name: "Start chatting" }).click();
+  await person.online();
+  // The page subscribes by itself, since it may notify.
+  await eventually(async () => expect(await subscribedWith(person)).toMatchObject({ userVisibleOnly: true }));
+  return person;
+}
+
+const subscribedWith = (person: Person) =>
+  person.page.evaluate(() => (globalThis as unknown as { subscribedWith?: PushSubscriptionOptionsInit }).subscribedWith);
+
+/** The conversation between Ada and somebody. */
+async function withAda(person: Person): Promise<{ id: string }> {
+  const user = await gateway.user(person.name);
+  user.close();
+  return ada.direct(user.id);
 }
 
 /** The registration of the page's service worker, in the DevTools protocol's words. */
@@ -88,16 +110,11 @@ const click = (worker: Worker) =>
   });
 
 it("reaches a closed page, replaces what was shown, and opens the conversation", async () => {
-  const ben = await openBen();
+  const ben = await subscriber("Ben");
   const context = ben.page.context();
-  const benId = (await gateway.user("Ben").then((u) => (u.close(), u))).id;
-
-  // The page has subscribed by itself, since it may notify, with the server's key.
-  let key: unknown;
-  await eventually(async () => {
-    key = await ben.page.evaluate(() => (globalThis as any).subscribedWith?.applicationServerKey);
-    expect(key).toMatch(/^[\w-]{87}$/);
-  });
+  const key = (await subscribedWith(ben))?.applicationServerKey;
+  expect(key).toMatch(/^[\w-]{87}$/);
+  const conversation = await withAda(ben);
   const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent("serviceworker"));
 
   // Nobody looks: the page goes away, its worker stays.
@@ -107,7 +124,6 @@ it("reaches a closed page, replaces what was shown, and opens the conversation",
   await ben.page.goto("about:blank");
 
   const hostile = '<img src=x onerror="alert(1)"> \u202egpj.exe';
-  const conversation = await ada.direct(benId);
   await ada.send(conversation.id, hostile);
   const first = await message(0);
   expect(first.key).toBe(key);
@@ -131,42 +147,58 @@ it("reaches a closed page, replaces what was shown, and opens the conversation",
   expect(count).toMatch(/^[23] new messages$/);
   await eventually(async () => expect(await shown(worker)).toEqual([{ title: "Ada", body: count, tag: `conversation:${conversation.id}` }]));
 
-  // Without a page a click opens one, at the conversation.
+  // Where a page is open, a click goes there.
+  await ben.page.goto(gateway.url);
+  await ben.online();
+  await ben.unread("Ada", 3);
+  expect(await click(worker)).toBeUndefined();
+  await ben.bubble("third").waitFor();
+  expect(await shown(worker)).toEqual([]);
+
+  // Without one it opens one, at the conversation.
+  await ben.page.goto("about:blank");
+  await deliver(devtools, id, second.payload);
+  await eventually(async () => expect(await shown(worker)).toHaveLength(1));
   const opened = await click(worker);
   expect(opened).toBe(`/#/c/${conversation.id}`);
   await ben.page.goto(gateway.url + opened);
   await ben.online();
   await ben.bubble("third").waitFor();
-  expect(await ben.page.locator(".thread h2").first().textContent()).toContain("Ada");
+}, 4 * noticed);
 
-  // With one, it goes there.
-  await ben.page.evaluate(() => void (location.hash = "#/"));
-  await ben.page.locator(".thread h2").first().waitFor({ state: "detached" });
-  await other.bringToFront();
-  await deliver(devtools, id, second.payload);
+it("closes what is read on another device", async () => {
+  const cem = await subscriber("Cem");
+  const context = cem.page.context();
+  const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent("serviceworker"));
+  const devtools = await context.newCDPSession(await context.newPage());
+  const id = await registration(devtools);
+  await cem.page.goto("about:blank");
+  const phone = await gateway.user("Cem");
+  const conversation = await ada.direct(phone.id);
+  const { seq } = await ada.send(conversation.id, "read on the phone");
+  await deliver(devtools, id, JSON.stringify({ title: "Ada", body: "read on the phone", tag: `conversation:${conversation.id}` }));
   await eventually(async () => expect(await shown(worker)).toHaveLength(1));
-  expect(await click(worker)).toBeUndefined();
-  await ben.bubble("third").waitFor();
-  await ben.close();
+  await cem.page.goto(gateway.url);
+  await cem.unread("Ada", 1);
+  expect(await shown(worker)).toHaveLength(1);
+  await phone.ask("message:read", { conversationId: conversation.id, seq });
+  await eventually(async () => expect(await shown(worker)).toEqual([]));
+  phone.close();
 });
 
 it("forgets a browser whose subscription has ended", async () => {
-  const ben = await openBen();
-  await eventually(async () => expect(await ben.page.evaluate(() => !!(globalThis as any).subscribedWith)).toBe(true));
-  const benId = (await gateway.user("Ben").then((u) => (u.close(), u))).id;
-  await ben.page.goto("about:blank");
-  const before = service.attempts;
-  const conversation = await ada.direct(benId);
+  const dan = await subscriber("Dan");
+  const conversation = await withAda(dan);
+  await dan.page.goto("about:blank");
   service.status = 410;
+  const before = service.attempts;
   await ada.send(conversation.id, "to nobody");
   await vi.waitUntil(() => service.attempts > before, { timeout: noticed, interval: 100 });
   await eventually(async () => {
     const metrics = await (await fetch(`${gateway.adminURL}/metrics`)).text();
     expect(metrics).toContain('xabar_notification_targets_removed_total{channel="web-push"} 1');
   });
-  service.status = 201;
-  await ben.close();
-});
+}, 4 * noticed);
 
 const deliver = (devtools: CDPSession, registrationId: string, data: string) =>
   devtools.send("ServiceWorker.deliverPushMessage", { origin: new URL(gateway.url).origin, registrationId, data });
