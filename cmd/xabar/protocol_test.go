@@ -113,7 +113,7 @@ func TestTheReferenceHasEveryEventThatClientsCanSend(t *testing.T) {
 }
 
 func TestTheReferenceHasEveryEventThatTheServerSends(t *testing.T) {
-	code, docs := eventNames(t, "emit", "Emit", "Prepare", "PrepareRaw"), rows(protocolSection(t, "Server to client"))
+	code, docs := eventNames(t, "emit", "Emit", "announce", "Prepare", "PrepareRaw"), rows(protocolSection(t, "Server to client"))
 	if len(code) < 5 {
 		t.Errorf("only %v found in the code", code)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"xabar/chat"
+	"xabar/gateway/socketio"
 )
 
 // catchUp brings one socket, of a client that does not sync, what lies beyond its
@@ -68,12 +69,19 @@ func (u *catchUp) next() {
 		page, err := u.hub.service.History(ctx, u.c.caller(), chat.HistoryQuery{
 			ConversationID: u.conversation, AfterSeq: &after, Limit: chat.PageLimit,
 		})
-		u.post(func(w *worker) { w.catchUpWindow(u, page, err) })
+		var translated [][]byte
+		if view := u.c.view; view != nil && err == nil && len(page.Messages) > 0 {
+			if translated, err = view.pageArgs(ctx, u.c, u.conversation, page.Messages); translated == nil {
+				page = chat.HistoryPage{} // the dialect shows nothing of it
+			}
+		}
+		u.post(func(w *worker) { w.catchUpWindow(u, page, translated, err) })
 	})
 }
 
-// catchUpWindow sends a window. After the last one live messages go on.
-func (w *worker) catchUpWindow(u *catchUp, page chat.HistoryPage, err error) {
+// catchUpWindow sends a window, translated if the client has a dialect. After the last
+// one live messages go on.
+func (w *worker) catchUpWindow(u *catchUp, page chat.HistoryPage, translated [][]byte, err error) {
 	switch {
 	case u.c.closed.Load():
 		return
@@ -88,7 +96,11 @@ func (w *worker) catchUpWindow(u *catchUp, page chat.HistoryPage, err error) {
 	}
 	sent := 0
 	for i := range page.Messages {
-		if w.sendCaughtUp(u, &page.Messages[i]) {
+		var args []byte
+		if translated != nil {
+			args = translated[i]
+		}
+		if w.sendCaughtUp(u, &page.Messages[i], args) {
 			sent++
 		}
 	}
@@ -105,23 +117,42 @@ func (w *worker) catchUpWindow(u *catchUp, page chat.HistoryPage, err error) {
 	w.catches[u] = struct{}{}
 }
 
-func (w *worker) sendCaughtUp(u *catchUp, m *chat.Message) bool {
-	d, err := w.hub.prepareMessage(m, m.AppendJSON(nil), u.held)
+// sendCaughtUp says whether the client was asked to acknowledge the message.
+func (w *worker) sendCaughtUp(u *catchUp, m *chat.Message, translated []byte) bool {
+	d := w.hub.newDelivery(m, u.held)
+	prepared, asks, err := u.prepare(d, m, translated)
 	if err != nil {
 		w.hub.log.Error("a message could not be encoded", "conversation", m.ConversationID, "seq", m.Seq, "error", err)
 		return false
 	}
 	u.held = m.Seq
 	d.catchUp = u
-	d.waiting.Add(1)
-	w.hub.pendingAcks.Add(1)
-	if _, err := u.c.socket.QueuePrepared(d.prepared); err != nil {
+	if asks {
+		d.waiting.Add(1)
+		w.hub.pendingAcks.Add(1)
+	}
+	_, err = u.c.socket.QueuePrepared(prepared)
+	if !asks {
+		return false
+	}
+	if err != nil {
 		w.hub.pendingAcks.Add(-1)
 		d.start(w, 0)
 		return false
 	}
 	d.start(w, 1)
 	return true
+}
+
+func (u *catchUp) prepare(d *delivery, m *chat.Message, translated []byte) (p *socketio.Prepared, asks bool, err error) {
+	if u.c.view == nil {
+		p, err = d.prepare(m.AppendJSON(nil))
+		return p, true, err
+	}
+	if p, asks, err = u.c.view.prepareMessage(d, translated); err == nil && asks {
+		d.encoded = append(d.encoded, p)
+	}
+	return p, asks, err
 }
 
 // endCatchUp lets live messages through, but those that the catch-up has sent.

@@ -19,6 +19,7 @@ type client struct {
 	user   chat.User
 	since  time.Time // what was stored by then it learns by its catch-up or sync
 	sync   bool      // keeps its own positions and calls sync; else the hub catches it up
+	view   *view     // what it speaks; nil: the standard events
 
 	// holding is how many conversations may not go to the socket just so: while it
 	// initialises one for all of them, then one for each entry of held. 0 is the
@@ -29,15 +30,18 @@ type client struct {
 	slots   chan struct{}    // one for each request that waits for the database
 	events  ratelimit.Bucket // of the socket's reader
 
+	remembered map[string]any // of the socket's reader: what its dialect refers to
+
 	mu     sync.Mutex // guards the fields below
 	ready  bool
-	missed map[chat.ID]int64     // while not ready: conversation -> the seq before the first live message
-	left   map[chat.ID]bool      // while not ready: groups that the user was taken out of
-	held   map[chat.ID]*holdback // conversations that are caught up, or were
-	typed  map[chat.ID]time.Time // when typing was last let through
-	expiry *time.Timer           // closes the socket when its token ends
+	missed map[chat.ID]int64       // while not ready: conversation -> the seq before the first live message
+	left   map[chat.ID]bool        // while not ready: groups that the user was taken out of
+	held   map[chat.ID]*holdback   // conversations that are caught up, or were
+	typed  map[typingKey]time.Time // when typing was last let through
+	expiry *time.Timer             // closes the socket when its token ends
 	actor  chat.Actor
 	watch  []string // rooms of the users whose presence it hears
+	unhear func()   // lets go of what its namespace's rooms do not keep; nil: nothing
 }
 
 // holdback keeps live messages of a conversation from a socket: all of them while
@@ -63,6 +67,9 @@ func (c *client) caller() chat.Actor {
 type handshakeAuth struct {
 	Token string `json:"token"`
 	Sync  bool   `json:"sync"`
+	// Dialect is the vocabulary that the client speaks; "" for the standard events, or
+	// for the one of its namespace.
+	Dialect string `json:"dialect"`
 }
 
 // authenticate is the namespace's middleware. What time does not heal is a
@@ -95,9 +102,14 @@ func (h *Hub) authenticate(s *socketio.Socket) error {
 		s.Conn().Close()
 		return connectError(chat.RateLimited(connectionPause))
 	}
+	view, err := h.chooseView(s, auth.Dialect)
+	if err != nil {
+		return connectError(chat.AsError(err))
+	}
 	actor.SocketID = s.ID()
 	s.SetData(&client{
-		hub: h, socket: s, user: actor.User, sync: auth.Sync, actor: actor,
+		hub: h, socket: s, user: actor.User, actor: actor, view: view,
+		sync:  auth.Sync && (view == nil || view.d.Handles("sync")),
 		slots: make(chan struct{}, maxClientReads),
 	})
 	return nil
@@ -135,11 +147,17 @@ func (h *Hub) connected(s *socketio.Socket) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	session, release, err := h.openSession(ctx, c.user.ID)
-	defer release()
+	if h.keepsHearing(c) {
+		c.keepHearing(release)
+	} else {
+		defer release()
+	}
 	if err == nil {
 		// Before the rooms: nothing may come before `session`.
 		c.emit("session", h.sessionPayload(c, session))
-		h.unread.seed(c.user.ID, session.UnreadTotal)
+		if c.view == nil || c.view.d.Server["unread"] != nil {
+			h.unread.seed(c.user.ID, session.UnreadTotal)
+		}
 		err = c.joinRooms(session.Groups)
 	}
 	if err == nil {
@@ -257,6 +275,7 @@ func (c *client) goLive(session chat.Session) map[chat.ID]int64 {
 			from[id] = before
 		}
 	}
+	c.withoutHidden(from, session.Groups)
 	c.held = make(map[chat.ID]*holdback, len(from))
 	for id := range from {
 		c.held[id] = &holdback{catching: true}
@@ -304,6 +323,10 @@ func (c *client) unhold(conversation chat.ID) {
 // emit sends an event that wants no acknowledgement. A socket that is gone or slow
 // is closed by the engine; there is nobody to tell.
 func (c *client) emit(event string, payload any) {
+	if c.view != nil {
+		c.view.emit(c, event, payload)
+		return
+	}
 	if err := c.socket.Emit(event, payload); err != nil {
 		c.hub.log.Debug("an event was not sent", "event", event, "socket", c.socket.ID(), "error", err)
 	}
@@ -367,7 +390,11 @@ func (h *Hub) disconnected(s *socketio.Socket, _ string) {
 	if c.expiry != nil {
 		c.expiry.Stop()
 	}
+	unhear := c.unhear
 	c.mu.Unlock()
+	if unhear != nil {
+		unhear()
+	}
 	if h.users.remove(c) {
 		h.gaps.forget(c.user.ID)
 		h.unread.forget(c.user.ID)

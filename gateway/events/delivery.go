@@ -15,8 +15,8 @@ import (
 type delivery struct {
 	hub          *Hub
 	conversation chat.ID
-	after, seq   int64 // what an acknowledgement claims: after < seq's <= seq
-	prepared     *socketio.Prepared
+	after, seq   int64                // what an acknowledgement claims: after < seq's <= seq
+	encoded      []*socketio.Prepared // the standard event's, and each dialect's
 	sent         time.Time
 	waiting      atomic.Int64 // acknowledgements that may still come in time; timedOut after the time
 	catchUp      *catchUp     // the catch-up that it is part of, if any
@@ -37,12 +37,25 @@ const (
 	maxTracked = 8
 )
 
-// prepareMessage encodes a message for any number of sockets.
-func (h *Hub) prepareMessage(m *chat.Message, raw []byte, after int64) (*delivery, error) {
-	d := &delivery{hub: h, conversation: m.ConversationID, after: after, seq: m.Seq, sent: time.Now()}
-	var err error
-	d.prepared, err = h.ns.PrepareRaw("message", d, raw)
-	return d, err
+func (h *Hub) newDelivery(m *chat.Message, after int64) *delivery {
+	return &delivery{hub: h, conversation: m.ConversationID, after: after, seq: m.Seq, sent: time.Now()}
+}
+
+// prepare encodes the standard event for any number of sockets.
+func (d *delivery) prepare(raw []byte) (*socketio.Prepared, error) {
+	prepared, err := d.hub.ns.PrepareRaw("message", d, raw)
+	if err != nil {
+		return nil, err
+	}
+	d.encoded = append(d.encoded, prepared)
+	return prepared, nil
+}
+
+// release forgets the acknowledgements.
+func (d *delivery) release() {
+	for _, prepared := range d.encoded {
+		prepared.Release()
+	}
 }
 
 // Ack implements socketio.AckSink on the acknowledging socket's reader. A client
@@ -88,10 +101,10 @@ func (d *delivery) complete() bool {
 // timeOut ends the time for acknowledgements and returns how many did not come.
 func (d *delivery) timeOut() int64 { return max(0, d.waiting.Swap(timedOut)) }
 
-// start is called once the message has gone to n sockets.
+// start is called once n sockets were asked to acknowledge the message.
 func (d *delivery) start(w *worker, n int) {
 	if n == 0 {
-		d.prepared.Release()
+		d.release()
 		return
 	}
 	d.mu.Lock()
@@ -115,15 +128,10 @@ func (w *worker) emitMessage(e *chat.MessageStored, after int64, late bool) {
 	} else {
 		f.many = true
 		opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(m.ConversationID)}}
-		h.ns.Adapter().Range(&opts, func(s *socketio.Socket) bool {
-			if c := clientOf(s); c != nil {
-				f.to(c)
-			}
-			return true
-		})
+		h.rangeRooms(&opts, f.to)
 	}
 	if f.d != nil {
-		f.d.start(w, f.sent)
+		f.d.start(w, f.asked)
 	}
 }
 
@@ -136,7 +144,11 @@ type fanOut struct {
 	late  bool // read from the store
 	many  bool
 	d     *delivery
-	sent  int
+
+	standard *socketio.Prepared
+	broken   bool // it could not be encoded
+	in       inViews
+	asked    int // sockets that were asked to acknowledge it
 }
 
 func (f *fanOut) to(c *client) {
@@ -150,28 +162,55 @@ func (f *fanOut) to(c *client) {
 	if c.socket.ID() == f.e.OriginSocket || !c.admit(m.ConversationID, m.Seq) {
 		return
 	}
-	if f.d == nil {
-		d, err := h.prepareMessage(m, f.e.JSON, f.after)
-		if err != nil {
-			h.log.Error("a message could not be encoded", "conversation", m.ConversationID, "seq", m.Seq, "error", err)
-			return
-		}
-		f.d = d
+	if c.view == nil {
+		f.send(c, f.inStandard(), true)
+	} else {
+		prepared, asks := f.inView(c)
+		f.send(c, prepared, asks)
 	}
-	// Counted before it can be acknowledged.
-	f.d.waiting.Add(1)
-	h.pendingAcks.Add(1)
+}
+
+// delivery is made when the first socket takes the message.
+func (f *fanOut) delivery() *delivery {
+	if f.d == nil {
+		f.d = f.w.hub.newDelivery(&f.e.Message, f.after)
+	}
+	return f.d
+}
+
+func (f *fanOut) inStandard() *socketio.Prepared {
+	if f.standard == nil && !f.broken {
+		var err error
+		if f.standard, err = f.delivery().prepare(f.e.JSON); err != nil {
+			f.broken = true
+			m := &f.e.Message
+			f.w.hub.log.Error("a message could not be encoded", "conversation", m.ConversationID, "seq", m.Seq, "error", err)
+		}
+	}
+	return f.standard
+}
+
+func (f *fanOut) send(c *client, prepared *socketio.Prepared, asks bool) {
+	if prepared == nil {
+		return
+	}
+	if asks { // counted before it can be acknowledged
+		f.d.waiting.Add(1)
+		f.w.hub.pendingAcks.Add(1)
+	}
 	send := c.socket.EmitPrepared
 	if f.many {
 		send = c.socket.QueuePrepared
 	}
-	if _, err := send(f.d.prepared); err != nil {
+	_, err := send(prepared)
+	switch {
+	case asks && err != nil:
 		// The socket is closed, or is being closed as slow: its catch-up brings the message.
 		f.d.waiting.Add(-1)
-		h.pendingAcks.Add(-1)
-		return
+		f.w.hub.pendingAcks.Add(-1)
+	case asks:
+		f.asked++
 	}
-	f.sent++
 }
 
 // claim moves the user's delivered position over what a device has acknowledged,

@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"xabar/chat"
+	"xabar/gateway/dialect"
 	"xabar/gateway/socketio"
 )
 
@@ -40,6 +41,8 @@ type Config struct {
 	MaxPayload int      // told to clients in `session`
 	Features   []string // told to clients in `session`
 	Limits     Limits
+	// Dialects are the other vocabularies that clients may speak; nil: none.
+	Dialects *dialect.Set
 	// CheckRevoked refuses an actor whose token was revoked after Authenticate had
 	// looked; nil: nobody's is.
 	CheckRevoked func(chat.Actor) error
@@ -68,6 +71,10 @@ type Hub struct {
 	service *chat.Service
 	pres    chat.Presence
 	ns      *socketio.Namespace
+	spaces  []*socketio.Namespace // ns, and those of dialects
+	views   map[viewKey]*view
+	names   *nameTable
+	actions map[string]action // by the standard event's name
 
 	users   userTable
 	gaps    gapTable
@@ -111,6 +118,8 @@ func New(cfg Config) *Hub {
 	h.users.init()
 	h.gaps.init()
 	h.unread = newUnreadTracker(h)
+	h.names = newNameTable(h)
+	h.actions = map[string]action{}
 	for range cfg.Workers {
 		h.workers = append(h.workers, newWorker(h))
 	}
@@ -131,6 +140,7 @@ func (h *Hub) Attach(service *chat.Service, presence chat.Presence, ns *socketio
 	ns.OnConnection(h.connected)
 	ns.OnDisconnect(h.disconnected)
 	h.registerEvents()
+	h.addViews()
 	presence.Watch(func(state chat.PresenceState) {
 		h.presenceChanged(chat.PresenceChanged{PresenceState: state})
 		if !state.Online { // it may not have received all that went to its sockets

@@ -24,8 +24,8 @@ const connectionPause = 5 * time.Second
 
 // limited answers an event that comes too soon after others. It runs on the
 // socket's reader, which owns the bucket.
-func (h *Hub) limited(e *socketio.Event) bool {
-	wait, ok := clientOf(e.Socket()).events.Take(h.cfg.Limits.Events)
+func (h *Hub) limited(c *client, e *socketio.Event) bool {
+	wait, ok := c.events.Take(h.cfg.Limits.Events)
 	if ok {
 		return false
 	}

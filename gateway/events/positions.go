@@ -27,18 +27,19 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 	if e.MemberCount > chat.ReceiptMembers {
 		return
 	}
-	name := "message:delivered"
-	if e.Kind == chat.Read {
-		name = "message:read"
-	}
 	var prepared *socketio.Prepared
-	w.members(e.ConversationID, e.MemberIDs, func(c *client) {
+	told := false
+	h.members(e.ConversationID, e.MemberIDs, func(c *client) {
+		if c.view != nil {
+			told = told || c.user.ID != e.UserID && c.view.told(e)
+			return
+		}
 		if c.socket.ID() == e.OriginSocket || !c.live.Load() {
 			return
 		}
 		if prepared == nil {
 			var err error
-			prepared, err = h.ns.Prepare(name, nil, positionPayload{e.ConversationID, e.UserID, e.Seq, e.At})
+			prepared, err = h.ns.Prepare(receiptEvent(e), nil, positionPayload{e.ConversationID, e.UserID, e.Seq, e.At})
 			if err != nil {
 				h.log.Error("a position could not be encoded", "error", err)
 				return
@@ -48,25 +49,22 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 			h.log.Debug("a position was not sent", "socket", c.socket.ID(), "error", err)
 		}
 	})
+	if told {
+		w.tellReceipts(e)
+	}
 }
 
 // members calls f for each client of a conversation's members on this node.
-func (w *worker) members(conversation chat.ID, pair []chat.ID, f func(*client)) {
+func (h *Hub) members(conversation chat.ID, pair []chat.ID, f func(*client)) {
 	if pair != nil {
 		for _, member := range pair {
-			for _, c := range w.hub.users.get(member) {
+			for _, c := range h.users.get(member) {
 				f(c)
 			}
 		}
 		return
 	}
-	opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(conversation)}}
-	w.hub.ns.Adapter().Range(&opts, func(s *socketio.Socket) bool {
-		if c := clientOf(s); c != nil {
-			f(c)
-		}
-		return true
-	})
+	h.rangeRooms(&socketio.BroadcastOptions{Rooms: []string{conversationRoom(conversation)}}, f)
 }
 
 type leftPayload struct {
@@ -99,7 +97,7 @@ func (w *worker) conversationChanged(e *chat.ConversationChanged) {
 		users[user] = true
 	}
 	if e.UserIDs == nil {
-		w.members(e.ConversationID, nil, func(c *client) { users[c.user.ID] = true })
+		h.members(e.ConversationID, nil, func(c *client) { users[c.user.ID] = true })
 	}
 	for _, user := range e.Joined {
 		users[user] = true
@@ -122,6 +120,7 @@ func (h *Hub) showConversation(e *chat.ConversationChanged, user chat.ID, client
 			if err := c.socket.Join(conversationRoom(e.ConversationID)); err != nil {
 				h.log.Warn("a socket could not join a conversation", "socket", c.socket.ID(), "error", err)
 			}
+			h.hearGroup(c, e.ConversationID)
 		}
 		h.unread.changed(user)
 	}

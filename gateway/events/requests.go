@@ -16,24 +16,22 @@ type sendRequest struct {
 	ReplyToSeq     *int64          `json:"replyToSeq"`
 }
 
-func (c *client) send(req sendRequest, done func(json.RawMessage, error)) {
+func (c *client) send(req sendRequest, done func(chat.Sent, error)) {
 	cmd, err := req.command()
 	if err != nil {
-		done(nil, err)
+		done(chat.Sent{}, err)
 		return
 	}
-	c.hub.service.Send(context.Background(), c.caller(), cmd, func(sent chat.Sent, err error) {
-		if err != nil {
-			done(nil, err)
-			return
-		}
-		answer := make([]byte, 0, len(sent.JSON)+48)
-		answer = append(answer, `{"ok":true,"duplicate":`...)
-		answer = append(answer, flag(sent.Duplicate)...)
-		answer = append(answer, `,"message":`...)
-		answer = append(answer, sent.JSON...)
-		done(append(answer, '}'), nil)
-	})
+	c.hub.service.Send(context.Background(), c.caller(), cmd, done)
+}
+
+func sentAnswer(sent chat.Sent) json.RawMessage {
+	answer := make([]byte, 0, len(sent.JSON)+48)
+	answer = append(answer, `{"ok":true,"duplicate":`...)
+	answer = append(answer, flag(sent.Duplicate)...)
+	answer = append(answer, `,"message":`...)
+	answer = append(answer, sent.JSON...)
+	return append(answer, '}')
 }
 
 func (r *sendRequest) command() (chat.SendRequest, error) {
@@ -73,30 +71,44 @@ func (r *seqRequest) parse() (chat.ID, int64, error) {
 	return id, seq, err
 }
 
-func (c *client) markDelivered(req seqRequest, done func(json.RawMessage, error)) {
+type deliveredAnswer struct {
+	LastDeliveredSeq int64 `json:"lastDeliveredSeq"`
+}
+
+func (a deliveredAnswer) encode() json.RawMessage {
+	return json.RawMessage(`{"ok":true,"lastDeliveredSeq":` + strconv.FormatInt(a.LastDeliveredSeq, 10) + `}`)
+}
+
+func (c *client) markDelivered(req seqRequest, done func(deliveredAnswer, error)) {
 	id, seq, err := req.parse()
 	if err != nil {
-		done(nil, err)
+		done(deliveredAnswer{}, err)
 		return
 	}
 	c.hub.service.MarkDelivered(context.Background(), c.caller(), id, seq, func(r chat.PositionResult, err error) {
-		done(positionAnswer(`"lastDeliveredSeq":`, r.NewDelivered), err)
+		done(deliveredAnswer{r.NewDelivered}, err)
 	})
 }
 
-func (c *client) markRead(req seqRequest, done func(json.RawMessage, error)) {
+type readAnswer struct {
+	LastReadSeq int64 `json:"lastReadSeq"`
+	Unread      int64 `json:"unread"`
+}
+
+func (a readAnswer) encode() json.RawMessage {
+	return json.RawMessage(`{"ok":true,"unread":` + strconv.FormatInt(a.Unread, 10) +
+		`,"lastReadSeq":` + strconv.FormatInt(a.LastReadSeq, 10) + `}`)
+}
+
+func (c *client) markRead(req seqRequest, done func(readAnswer, error)) {
 	id, seq, err := req.parse()
 	if err != nil {
-		done(nil, err)
+		done(readAnswer{}, err)
 		return
 	}
 	c.hub.service.MarkRead(context.Background(), c.caller(), id, seq, func(r chat.PositionResult, err error) {
-		done(positionAnswer(`"unread":`+strconv.FormatInt(r.LastSeq-r.NewRead, 10)+`,"lastReadSeq":`, r.NewRead), err)
+		done(readAnswer{r.NewRead, r.LastSeq - r.NewRead}, err)
 	})
-}
-
-func positionAnswer(fields string, seq int64) json.RawMessage {
-	return json.RawMessage(`{"ok":true,` + fields + strconv.FormatInt(seq, 10) + `}`)
 }
 
 type historyRequest struct {

@@ -10,13 +10,23 @@ import (
 	"xabar/gateway/socketio"
 )
 
+// action is what an event does, without its socket's event: dialects run it too, with
+// a payload that they have translated. One of the two is set.
+type action struct {
+	// start returns at once; reply is called exactly once, maybe before, and must not
+	// block.
+	start func(c *client, payload json.RawMessage, reply func(answer any, err error))
+	// read waits for the database.
+	read func(ctx context.Context, c *client, payload json.RawMessage) (answer any, err error)
+}
+
 // registerEvents is the table of everything that a client may emit. An event that
-// stands here needs a row in docs/protocol.md.
+// stands here needs a row in docs/protocol.md and one in gateway/dialect's vocabulary.
 func (h *Hub) registerEvents() {
 	// These answer in the order of the events, from the store's queues.
-	queued(h, "message:send", (*client).send)
-	queued(h, "message:delivered", (*client).markDelivered)
-	queued(h, "message:read", (*client).markRead)
+	queued(h, "message:send", (*client).send, sentAnswer)
+	queued(h, "message:delivered", (*client).markDelivered, deliveredAnswer.encode)
+	queued(h, "message:read", (*client).markRead, readAnswer.encode)
 
 	// These read the database, several of one socket at a time.
 	reading(h, "history", (*client).history)
@@ -29,82 +39,130 @@ func (h *Hub) registerEvents() {
 	reading(h, "presence", (*client).presence)
 	reading(h, "auth:refresh", (*client).refresh)
 
-	h.ns.Handle("typing", func(e *socketio.Event) {
-		if !h.limited(e) {
-			clientOf(e.Socket()).typing(e)
+	h.ns.Handle("typing", h.only(func(c *client, e *socketio.Event) {
+		if raw, err := payloadOf(e); err == nil {
+			c.typing(raw)
 		}
-	})
-	h.ns.HandleUnknown(func(e *socketio.Event) {
-		if h.limited(e) {
+	}))
+	h.actions["typing"] = action{start: func(c *client, payload json.RawMessage, _ func(any, error)) { c.typing(payload) }}
+	h.ns.HandleUnknown(h.only(func(_ *client, e *socketio.Event) {
+		h.answer(e, nil, chat.Errorf(chat.CodeUnknownEvent, ""))
+	}))
+}
+
+// only lets an event through that is within the socket's limits. The events of a
+// socket that speaks a dialect go to that: its names may be ours.
+func (h *Hub) only(handle func(*client, *socketio.Event)) func(*socketio.Event) {
+	return func(e *socketio.Event) {
+		c := clientOf(e.Socket())
+		if c.view != nil {
+			c.view.receive(c, e)
 			return
 		}
-		h.answer(e, nil, chat.Errorf(chat.CodeUnknownEvent, ""))
-	})
+		if !h.limited(c, e) {
+			handle(c, e)
+		}
+	}
 }
 
 // queued registers an event whose handler returns at once and answers later,
 // through done, which it calls exactly once.
-func queued[Req any](h *Hub, event string, handle func(*client, Req, func(json.RawMessage, error))) {
-	h.ns.Handle(event, func(e *socketio.Event) {
-		if h.limited(e) {
-			return
-		}
-		req, err := decode[Req](e)
+func queued[Req, Res any](h *Hub, event string, handle func(*client, Req, func(Res, error)), encode func(Res) json.RawMessage) {
+	h.ns.Handle(event, h.only(func(c *client, e *socketio.Event) {
+		req, err := decodeEvent[Req](e)
 		if err != nil {
 			h.answer(e, nil, err)
 			return
 		}
-		handle(clientOf(e.Socket()), req, func(answer json.RawMessage, err error) { h.answer(e, answer, err) })
-	})
+		handle(c, req, func(res Res, err error) {
+			if err != nil {
+				h.answer(e, nil, err)
+				return
+			}
+			h.answer(e, encode(res), nil)
+		})
+	}))
+	h.actions[event] = action{start: func(c *client, payload json.RawMessage, reply func(any, error)) {
+		req, err := decode[Req](payload)
+		if err != nil {
+			reply(nil, err)
+			return
+		}
+		handle(c, req, func(res Res, err error) { reply(res, err) })
+	}}
 }
 
 // reading registers an event whose handler waits for the database. It runs in the
 // hub's pool; a socket that has too many waiting is not read until one is done.
 func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Context, Req) (Res, error)) {
-	h.ns.Handle(event, func(e *socketio.Event) {
-		if h.limited(e) {
-			return
-		}
-		req, err := decode[Req](e)
+	h.ns.Handle(event, h.only(func(c *client, e *socketio.Event) {
+		req, err := decodeEvent[Req](e)
 		if err != nil {
 			h.answer(e, nil, err)
 			return
 		}
-		c := clientOf(e.Socket())
-		select {
-		case c.slots <- struct{}{}:
-		case <-h.stopped:
-			h.answer(e, nil, chat.Errorf(chat.CodeUnavailable, ""))
-			return
-		}
-		h.reads.run(func() {
-			defer func() { <-c.slots }()
-			ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-			defer cancel()
-			res, err := handle(c, ctx, req)
-			if err != nil {
-				h.answer(e, nil, err)
-				return
+		c.read(func(ctx context.Context, err error) {
+			var answer json.RawMessage
+			if err == nil {
+				var res Res
+				if res, err = handle(c, ctx, req); err == nil {
+					answer, err = okAnswer(res)
+				}
 			}
-			answer, err := okAnswer(res)
 			h.answer(e, answer, err)
 		})
+	}))
+	h.actions[event] = action{read: func(ctx context.Context, c *client, payload json.RawMessage) (any, error) {
+		req, err := decode[Req](payload)
+		if err != nil {
+			return nil, err
+		}
+		return handle(c, ctx, req)
+	}}
+}
+
+// read runs do in the hub's pool, or at once with an error if the hub has stopped. It
+// waits while the socket has too much there, and with it the socket's reader.
+func (c *client) read(do func(ctx context.Context, err error)) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-c.hub.stopped:
+		do(context.Background(), chat.Errorf(chat.CodeUnavailable, ""))
+		return
+	}
+	c.hub.reads.run(func() {
+		defer func() { <-c.slots }()
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+		defer cancel()
+		do(ctx, nil)
 	})
 }
 
-// decode reads the event's one payload. What has another shape is
-// invalid_argument with its field.
-func decode[Req any](e *socketio.Event) (Req, error) {
-	var req Req
+// payloadOf is the event's one payload, an object; none and null are an empty one.
+func payloadOf(e *socketio.Event) (json.RawMessage, error) {
 	payload := e.Arg(0)
 	raw := payload.Raw()
-	if len(raw) == 0 || raw[0] != '{' {
-		if e.Args().Len() == 0 || payload.IsNull() {
-			raw = json.RawMessage("{}")
-		} else {
-			return req, chat.InvalidArgument("payload", "the payload must be an object")
-		}
+	if len(raw) > 0 && raw[0] == '{' {
+		return raw, nil
 	}
+	if e.Args().Len() == 0 || payload.IsNull() {
+		return json.RawMessage("{}"), nil
+	}
+	return nil, chat.InvalidArgument("payload", "the payload must be an object")
+}
+
+func decodeEvent[Req any](e *socketio.Event) (Req, error) {
+	raw, err := payloadOf(e)
+	if err != nil {
+		var none Req
+		return none, err
+	}
+	return decode[Req](raw)
+}
+
+// decode reads a payload. What has another shape is invalid_argument with its field.
+func decode[Req any](raw json.RawMessage) (Req, error) {
+	var req Req
 	if err := json.Unmarshal(raw, &req); err != nil {
 		var wrong *json.UnmarshalTypeError
 		var known *chat.Error
@@ -153,14 +211,21 @@ type errorBody struct {
 func (h *Hub) answer(e *socketio.Event, answer json.RawMessage, err error) {
 	var body any = answer
 	if err != nil {
-		known := chat.AsError(err)
-		if known.Code == chat.CodeInternal {
-			h.log.Error("an event failed", "event", e.Name(), "socket", e.Socket().ID(), "error", err)
-		}
-		body = errorAnswer{Error: errorBody{
-			known.Code, known.Message, known.Code.Retryable(), known.RetryAfter.Milliseconds(), known.Field,
-		}}
+		body = errorAnswer{Error: h.errorBody(e, err)}
 	}
+	h.ack(e, body)
+}
+
+// errorBody is what a client is told of an error; what it is not told is logged.
+func (h *Hub) errorBody(e *socketio.Event, err error) errorBody {
+	known := chat.AsError(err)
+	if known.Code == chat.CodeInternal {
+		h.log.Error("an event failed", "event", e.Name(), "socket", e.Socket().ID(), "error", err)
+	}
+	return errorBody{known.Code, known.Message, known.Code.Retryable(), known.RetryAfter.Milliseconds(), known.Field}
+}
+
+func (h *Hub) ack(e *socketio.Event, body any) {
 	if !e.HasAck() {
 		return
 	}

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -15,18 +16,23 @@ const maxTyped = 256
 
 // typing lets through at most one event per interval and conversation. It has no
 // answer: what is wrong with it is dropped, like anything volatile.
-func (c *client) typing(e *socketio.Event) {
+func (c *client) typing(payload json.RawMessage) {
 	req, err := decode[struct {
 		ConversationID *string `json:"conversationId"`
-	}](e)
+	}](payload)
 	if err != nil {
 		return
 	}
 	id, err := conversationID(req.ConversationID)
-	if err != nil || !c.mayType(id, time.Now()) {
+	if err != nil || !c.mayType(typingKey{conversation: id}, time.Now()) {
 		return
 	}
-	// The service may have to ask the store once; a busy socket's typing is dropped.
+	c.typeIn(func(context.Context) (chat.ID, error) { return id, nil })
+}
+
+// typeIn shows that the caller is typing where says where. The service may have to ask
+// the store once; a busy socket's typing is dropped.
+func (c *client) typeIn(where func(context.Context) (chat.ID, error)) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
@@ -36,22 +42,33 @@ func (c *client) typing(e *socketio.Event) {
 		defer func() { <-c.slots }()
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
-		if err := c.hub.service.Typing(ctx, c.caller(), id); err != nil {
+		id, err := where(ctx)
+		if err == nil {
+			err = c.hub.service.Typing(ctx, c.caller(), id)
+		}
+		if err != nil {
 			c.hub.log.Debug("typing was dropped", "socket", c.socket.ID(), "error", err)
 		}
 	})
 }
 
-func (c *client) mayType(conversation chat.ID, now time.Time) bool {
+// typingKey is where a client types: in a conversation, or, as dialects have it, to a
+// user.
+type typingKey struct {
+	conversation chat.ID
+	peer         string
+}
+
+func (c *client) mayType(where typingKey, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, ok := c.typed[conversation]; ok && now.Sub(last) < chat.TypingInterval {
+	if last, ok := c.typed[where]; ok && now.Sub(last) < chat.TypingInterval {
 		return false
 	}
 	if c.typed == nil || len(c.typed) >= maxTyped {
-		c.typed = map[chat.ID]time.Time{}
+		c.typed = map[typingKey]time.Time{}
 	}
-	c.typed[conversation] = now
+	c.typed[where] = now
 	return true
 }
 
@@ -63,20 +80,18 @@ type typingPayload struct {
 
 // typing shows it to the other members' sockets of this node.
 func (h *Hub) typing(e chat.TypingStarted) {
-	var rooms []string
+	opts := socketio.BroadcastOptions{Except: []string{userRoom(e.UserID)}}
 	if e.MemberIDs == nil {
-		rooms = []string{conversationRoom(e.ConversationID)}
+		opts.Rooms = []string{conversationRoom(e.ConversationID)}
 	}
 	for _, member := range e.MemberIDs {
 		if member != e.UserID {
-			rooms = append(rooms, userRoom(member))
+			opts.Rooms = append(opts.Rooms, userRoom(member))
 		}
 	}
-	err := h.ns.To(rooms...).Except(userRoom(e.UserID)).Local().Volatile().
-		Emit("typing", typingPayload{e.ConversationID, e.UserID, chat.TypingExpires.Milliseconds()})
-	if err != nil {
-		h.log.Warn("typing was not sent", "error", err)
-	}
+	opts.Flags.Volatile = true
+	hidden := func(v *view) bool { return v.hides(e.MemberIDs) }
+	h.announce(&opts, hidden, "typing", typingPayload{e.ConversationID, e.UserID, chat.TypingExpires.Milliseconds()})
 }
 
 type presenceRequest struct {
@@ -130,15 +145,17 @@ func (c *client) watchPresence(rooms []string) error {
 
 // Watched are the users whose presence somebody hears here.
 func (h *Hub) Watched() []chat.ID {
-	local, ok := h.ns.Adapter().(interface{ Rooms() []string })
-	if !ok {
-		return nil
-	}
 	var users []chat.ID
-	for _, room := range local.Rooms() {
-		if text, ok := strings.CutPrefix(room, presencePrefix); ok {
-			if id, ok := chat.UserRef(text).ID(); ok {
-				users = append(users, id)
+	for _, space := range h.spaces {
+		local, ok := space.Adapter().(interface{ Rooms() []string })
+		if !ok {
+			continue
+		}
+		for _, room := range local.Rooms() {
+			if text, ok := strings.CutPrefix(room, presencePrefix); ok {
+				if id, ok := chat.UserRef(text).ID(); ok {
+					users = append(users, id)
+				}
 			}
 		}
 	}
@@ -146,7 +163,6 @@ func (h *Hub) Watched() []chat.ID {
 }
 
 func (h *Hub) presenceChanged(e chat.PresenceChanged) {
-	if err := h.ns.To(presenceRoom(e.UserID)).Local().Emit("presence", e.PresenceState); err != nil {
-		h.log.Warn("presence was not sent", "error", err)
-	}
+	opts := socketio.BroadcastOptions{Rooms: []string{presenceRoom(e.UserID)}}
+	h.announce(&opts, func(*view) bool { return false }, "presence", e.PresenceState)
 }

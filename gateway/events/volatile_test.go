@@ -15,18 +15,18 @@ func TestTypingIsLetThroughOncePerInterval(t *testing.T) {
 	start := time.Now()
 	var let []int
 	for _, ms := range []int{0, 120, 250, 900, 1100, 3400, 3500, 3650} {
-		if c.mayType(conversation, start.Add(time.Duration(ms)*time.Millisecond)) {
+		if c.mayType(typingKey{conversation: conversation}, start.Add(time.Duration(ms)*time.Millisecond)) {
 			let = append(let, ms)
 		}
 	}
 	if !slices.Equal(let, []int{0, 3400}) {
 		t.Errorf("typing is let through at %v", let)
 	}
-	if !c.mayType(other, start.Add(3700*time.Millisecond)) {
+	if !c.mayType(typingKey{conversation: other}, start.Add(3700*time.Millisecond)) {
 		t.Error("another conversation is held back")
 	}
 	for range 10 * maxTyped {
-		c.mayType(chat.NewID(), start)
+		c.mayType(typingKey{peer: chat.NewID().String()}, start)
 	}
 	if len(c.typed) > maxTyped {
 		t.Errorf("%d conversations are remembered", len(c.typed))

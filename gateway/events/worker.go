@@ -21,17 +21,19 @@ type worker struct {
 	hub     *Hub
 	jobs    chan job
 	streams map[chat.ID]*stream
-	gapped  map[*stream]struct{}  // those that hold messages behind a gap
-	pending deliveryQueue         // deliveries whose acknowledgements may still come in time
-	late    deliveryQueue         // and those for which they come late, but count
-	catches map[*catchUp]struct{} // catch-ups that wait for an acknowledgement
-	swept   time.Time             // when idle streams were last looked for
+	gapped  map[*stream]struct{}      // those that hold messages behind a gap
+	pending deliveryQueue             // deliveries whose acknowledgements may still come in time
+	late    deliveryQueue             // and those for which they come late, but count
+	catches map[*catchUp]struct{}     // catch-ups that wait for an acknowledgement
+	telling map[chat.ID]*receiptQueue // conversations whose receipts are on their way to dialects
+	swept   time.Time                 // when idle streams were last looked for
 }
 
 func newWorker(h *Hub) *worker {
 	return &worker{
 		hub: h, jobs: make(chan job, workerQueue),
 		streams: map[chat.ID]*stream{}, gapped: map[*stream]struct{}{}, catches: map[*catchUp]struct{}{},
+		telling: map[chat.ID]*receiptQueue{},
 	}
 }
 
@@ -98,7 +100,7 @@ func (w *worker) expire(now time.Time) {
 			w.hub.service.Unacknowledged(d.conversation, d.seq)
 		}
 		if d.complete() {
-			d.prepared.Release()
+			d.release()
 		} else {
 			w.late.push(d)
 		}
@@ -106,7 +108,7 @@ func (w *worker) expire(now time.Time) {
 	limit := max(1, cfg.MaxLateAcks/cfg.Workers)
 	for d := w.late.front(); d != nil && (now.Sub(d.sent) >= cfg.LateAcks || w.late.len() > limit || d.complete()); d = w.late.front() {
 		w.late.pop()
-		d.prepared.Release()
+		d.release()
 	}
 	for s := range w.gapped {
 		if now.Sub(s.since) >= gapWait {
@@ -132,7 +134,7 @@ func (w *worker) close() {
 	for _, q := range []*deliveryQueue{&w.pending, &w.late} {
 		for d := q.front(); d != nil; d = q.front() {
 			q.pop()
-			d.prepared.Release()
+			d.release()
 		}
 	}
 }

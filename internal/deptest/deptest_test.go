@@ -58,8 +58,14 @@ var rules = []rule{
 	},
 	{
 		folder: "gateway/events",
-		ours:   []string{"chat", "gateway/socketio", "internal/ratelimit"},
+		ours:   []string{"chat", "gateway/dialect", "gateway/socketio", "internal/ratelimit"},
 		why:    "the chat events reach storage and other nodes only through chat's ports",
+	},
+	{
+		folder: "gateway/dialect",
+		ours:   []string{"chat"},
+		others: []string{"go.yaml.in/yaml/v4"},
+		why:    "a description says what is called what, and knows no socket and no database",
 	},
 	{
 		folder: "gateway/httpapi",
