@@ -21,7 +21,7 @@ type BusConfig struct {
 	Local chat.Broadcaster
 	// Receive takes events of other nodes, for the sockets of this one. It must not wait
 	// for anything but a bounded queue, and owns the event. Required. Of a MessageStored, Message
-	// has the ids, seq, version, sender and time of creation; the whole message is JSON.
+	// has the ids, seq, version, sender, time of creation and number; the whole message is JSON.
 	Receive func(event chat.Event)
 	// Published is told of each MessageStored that Redis has taken for the other nodes: from
 	// then on a crash of this one can keep it from nobody. It must not block. Events that

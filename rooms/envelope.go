@@ -141,6 +141,7 @@ func (w *envelopeWriter) message(e *chat.MessageStored) {
 	w.ids(e.MemberIDs)
 	w.int(int64(e.MemberCount))
 	w.bytes(e.JSON)
+	w.int(m.Number)
 }
 
 func (w *envelopeWriter) position(e *chat.PositionMoved) {
@@ -288,6 +289,9 @@ func (r *envelopeReader) message() chat.MessageStored {
 	e.MemberIDs = r.ids()
 	e.MemberCount = int(r.int())
 	e.JSON = r.bytes()
+	if len(r.b) > 0 { // nodes of before the numbers send none
+		m.Number = r.int()
+	}
 	return e
 }
 

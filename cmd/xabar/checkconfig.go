@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
+
+	"xabar/gateway/dialect"
 )
 
 type checkConfigCmd struct{ Config }
@@ -33,6 +36,9 @@ func (c *checkConfigCmd) Run(ctx context.Context, k *kong.Context, std streams) 
 	}
 	if err == nil {
 		err = c.checkKeys(ctx)
+	}
+	if _, wrong := dialect.Load(c.DialectDir); wrong != nil {
+		err = errors.Join(err, fmt.Errorf("--dialect-dir:\n%w", wrong))
 	}
 	if err != nil {
 		return usageError{err}

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"xabar/chat"
+	"xabar/gateway/dialect"
 	"xabar/gateway/events"
 	"xabar/gateway/socketio"
 	"xabar/internal/ratelimit"
@@ -27,7 +29,12 @@ var localRooms = []string{"presence:"}
 // share connects the node's hub with those of other nodes, where --redis-url says
 // so. service is asked only once events flow.
 func (a *App) share(service func() *chat.Service) (*sharing, error) {
+	dialects, err := dialect.Load(a.cfg.DialectDir)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--dialect-dir:\n%w", err)}
+	}
 	config := events.Config{
+		Dialects:     dialects,
 		Authenticate: a.authenticate,
 		CheckRevoked: a.revoked.Check,
 		AckTimeout:   a.cfg.AckTimeout,

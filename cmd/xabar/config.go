@@ -73,6 +73,7 @@ type Config struct {
 	AllowedOrigins     []string      `placeholder:"ORIGIN" help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
 	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
 	TrustedProxies     []string      `placeholder:"NETWORK" help:"Proxies whose X-Forwarded-* headers are believed, as addresses or networks (10.0.0.0/8)."`
+	DialectDir         string        `placeholder:"DIR" help:"Folder of event dialects (.yaml) beside the shipped ones: docs/guides/dialects.md."`
 	AckTimeout         time.Duration `default:"1s" placeholder:"TIME" help:"How long a device has to acknowledge a message."`
 	NotifyWait         time.Duration `default:"20s" placeholder:"TIME" help:"How long a message has to arrive before its recipient is notified: 10s to 30s."`
 	QuietHoursDefault  Quiet         `default:"off" placeholder:"HOURS" help:"Quiet hours of users who have set none, like 22:00-07:00 Asia/Tashkent, or off."`
