@@ -35,7 +35,7 @@ type ClaimedDue struct {
 // DueDone is what becomes of a claimed Due.
 type DueDone struct {
 	ClaimedDue
-	// Again puts it off until then; zero: it is over.
+	// Again puts it off until then, with this Seq; zero: it is over.
 	Again time.Time
 	Held  bool // with Again: quiet hours keep it back
 	// UpTo is, without Again, up to where it is decided whether the member is

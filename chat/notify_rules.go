@@ -141,12 +141,14 @@ func (p NotifyPolicy) quiet(v *NotifyView) *QuietHours {
 // decided for.
 func (p NotifyPolicy) Outdated(now time.Time, reason DueReason, upTo int64, v *NotifyView) Decision {
 	switch {
-	case !v.Member || v.Count(reason) == 0:
+	case !v.Member:
 		return Decision{Verdict: Suppress, Why: WhyGone}
 	case v.Read >= upTo:
 		return Decision{Verdict: Suppress, Why: WhyRead}
 	case reason == NotDelivered && v.Delivered >= upTo:
 		return Decision{Verdict: Suppress, Why: WhyDelivered}
+	case v.Count(reason) == 0:
+		return Decision{Verdict: Suppress, Why: WhyGone}
 	}
 	if why := p.unwanted(now, v); why != "" {
 		return Decision{Verdict: Suppress, Why: why}

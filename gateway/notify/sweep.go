@@ -100,6 +100,9 @@ func (s *Scheduler) decide(claimed []chat.ClaimedDue, views []chat.NotifyView, o
 		switch decision.Verdict {
 		case chat.LookAgain, chat.Hold:
 			d.Again, d.Held = decision.Until, decision.Verdict == chat.Hold
+			if due.Reason == chat.StillUnread && decision.Verdict == chat.LookAgain {
+				d.Seq = v.LastSeq // what was read no longer counts; from now on this does
+			}
 		case chat.Suppress:
 			s.Metrics.Suppressed(decision.Why)
 		case chat.Notify:

@@ -163,8 +163,9 @@ func (s *Store) ClaimDue(ctx context.Context, limit int, lease time.Duration) (c
 // Statements of FinishDue, for arrays that are sorted by member.
 const (
 	putOffSQL = `
-UPDATE notification_due d SET wake_at = i.at, held = i.held, looks = d.looks + 1
-FROM unnest($1::uuid[], $2::uuid[], $3::int8[], $4::uuid[], $5::timestamptz[], $6::boolean[]) AS i (usr, conv, reason, id, at, held)
+UPDATE notification_due d SET wake_at = i.at, held = i.held, seq = i.seq, looks = d.looks + 1
+FROM unnest($1::uuid[], $2::uuid[], $3::int8[], $4::uuid[], $5::timestamptz[], $6::boolean[], $7::int8[])
+     AS i (usr, conv, reason, id, at, held, seq)
 WHERE (d.user_id, d.conversation_id, d.reason) >= (i.usr, i.conv, i.reason)
   AND (d.user_id, d.conversation_id, d.reason) <= (i.usr, i.conv, i.reason) AND d.id = i.id`
 
@@ -241,12 +242,14 @@ func putOff(ctx context.Context, tx pgx.Tx, done []chat.DueDone) error {
 	var w waitArrays
 	var ends []time.Time
 	var held []bool
+	var seqs []int64
 	for i := range done {
 		w.add(&done[i])
 		ends = append(ends, done[i].Again.UTC())
 		held = append(held, done[i].Held)
+		seqs = append(seqs, done[i].Seq)
 	}
-	_, err := tx.Exec(ctx, putOffSQL, w.users, w.conversations, w.reasons, w.ids, ends, held)
+	_, err := tx.Exec(ctx, putOffSQL, w.users, w.conversations, w.reasons, w.ids, ends, held, seqs)
 	return err
 }
 

@@ -161,8 +161,8 @@ func (t *tx) finish(d *chat.DueDone) error {
 	key := []any{d.UserID[:], d.ConversationID[:], int(d.Reason), d.ID[:]}
 	const ofWait = " WHERE user_id = ? AND conversation_id = ? AND reason = ? AND id = ?"
 	if !d.Again.IsZero() {
-		return t.run("UPDATE notification_due SET wake_at = ?, held = ?, looks = looks + 1"+ofWait,
-			append([]any{millis(d.Again), d.Held}, key...)...)
+		return t.run("UPDATE notification_due SET wake_at = ?, held = ?, seq = ?, looks = looks + 1"+ofWait,
+			append([]any{millis(d.Again), d.Held, d.Seq}, key...)...)
 	}
 	n, err := t.exec("DELETE FROM notification_due"+ofWait, key...)
 	if err != nil || n == 0 {

@@ -183,6 +183,7 @@ var dueCases = map[string]func(*env){
 		e.scheduled(1, b)
 		got := e.due(1)
 		morning := e.Clock.Now().Add(9 * time.Hour)
+		got[0].Seq = 7
 		e.finish(chat.DueDone{ClaimedDue: got[0], Again: morning, Held: true, Next: e.Clock.Now().Add(dueWait)})
 		e.scheduled(0, b)
 		if at, _, err := e.store.NextDue(e.ctx); err != nil || !at.Equal(morning) {
@@ -190,7 +191,7 @@ var dueCases = map[string]func(*env){
 		}
 		e.Clock.Step(9 * time.Hour)
 		again := e.claimDue(e.store, 10)
-		if len(again) != 1 || !again[0].Held || again[0].Looks != 1 || again[0].ID != got[0].ID {
+		if len(again) != 1 || !again[0].Held || again[0].Looks != 1 || again[0].Seq != 7 || again[0].ID != got[0].ID {
 			e.Errorf("claimed %+v", again)
 		}
 	},
