@@ -28,21 +28,21 @@ var (
 // conn is one WebSocket connection. One goroutine reads; one at a time writes, as Socket.writing
 // says.
 type conn struct {
-	net  net.Conn
-	raw  syscall.RawConn // nil: only blocking calls are possible
-	form wireForm
+	// What a write needs comes first: see Socket.
+	raw       syscall.RawConn // nil: only blocking calls are possible
+	form      wireForm
+	outBlocks bool // wait for room in the kernel's buffer
+	writeFn   func(fd uintptr) bool
+	out       []byte
+	outN      int
+	outE      error
 
+	net    net.Conn
 	frames frameReader
 	pooled *[readSize]byte // frames.buf if it is from the pool
 	readFn func(fd uintptr) bool
 	readN  int
 	readE  error
-
-	writeFn   func(fd uintptr) bool
-	out       []byte
-	outN      int
-	outE      error
-	outBlocks bool // wait for room in the kernel's buffer
 }
 
 func newConn(nc net.Conn, form wireForm, opts *Options) *conn {

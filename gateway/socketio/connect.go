@@ -51,7 +51,7 @@ func (c *client) connect(name string, auth json.RawMessage) {
 
 // newSocket makes a socket, with a new identity or that of a session which it recovers.
 func (c *client) newSocket(ns *Namespace, auth json.RawMessage) *Socket {
-	s := &Socket{ns: ns, client: c, auth: auth}
+	s := &Socket{ns: ns, client: c, conn: c.conn, auth: auth}
 	if ns.recovery != nil && c.conn.Protocol() != 3 {
 		if se, missed := ns.recovery.take(auth); se != nil {
 			s.id, s.pid, s.data, s.recovered = se.sid, se.pid, se.data, &recovered{se, missed}
@@ -113,7 +113,7 @@ func (s *Socket) open() bool {
 	}
 	p := Packet{Type: PacketConnect, Namespace: s.ns.name}
 	switch {
-	case s.client.conn.Protocol() == 3:
+	case s.conn.Protocol() == 3:
 	case s.pid != "":
 		p.Data = fmt.Appendf(nil, `{"sid":%q,"pid":%q}`, s.id, s.pid)
 	default:

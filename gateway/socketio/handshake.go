@@ -20,7 +20,7 @@ type Handshake struct {
 
 // Handshake returns the handshake details, made anew by each call.
 func (s *Socket) Handshake() *Handshake {
-	h := s.client.conn.Handshake()
+	h := s.conn.Handshake()
 	hs := &Handshake{
 		Headers: make(map[string]string, len(h.Headers)),
 		Time:    h.Time.Format("Mon Jan 02 2006 15:04:05 GMT-0700 (MST)"),

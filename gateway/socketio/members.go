@@ -13,10 +13,16 @@ type member struct {
 	index  int   // in the list; guarded by its mutex
 }
 
+// entry is a member with its socket, so that a broadcast need not look at the member.
+type entry struct {
+	socket *Socket
+	member *member
+}
+
 // chunk is a part of a memberList. It is copied before it is changed, if it has been seen.
 type chunk struct {
 	version uint64
-	members []*member
+	members []entry
 }
 
 // memberList is a dense list with snapshots that cost nothing: it is a directory of chunks,
@@ -46,8 +52,8 @@ func (l *memberList) snapshot() snapshot {
 // each calls f for all members until it returns false, and says whether it never did.
 func (s snapshot) each(f func(*Socket) bool) bool {
 	for _, c := range s.dir {
-		for _, m := range c.members {
-			if !f(m.socket) {
+		for i := range c.members {
+			if !f(c.members[i].socket) {
 				return false
 			}
 		}
@@ -63,7 +69,7 @@ func (l *memberList) add(m *member) {
 		l.dir = append(l.dir, &chunk{version: l.version})
 	}
 	c := l.ownChunk(l.n / chunkSize)
-	c.members = append(c.members, m)
+	c.members = append(c.members, entry{m.socket, m})
 	l.n++
 }
 
@@ -72,11 +78,11 @@ func (l *memberList) remove(m *member) {
 	last := l.n - 1
 	tail := l.ownChunk(last / chunkSize)
 	moved := tail.members[len(tail.members)-1]
-	if moved != m {
+	if moved.member != m {
 		l.ownChunk(m.index / chunkSize).members[m.index%chunkSize] = moved
-		moved.index = m.index
+		moved.member.index = m.index
 	}
-	tail.members[len(tail.members)-1] = nil
+	tail.members[len(tail.members)-1] = entry{}
 	tail.members = tail.members[:len(tail.members)-1]
 	l.n = last
 	if len(tail.members) == 0 {
@@ -102,7 +108,7 @@ func (l *memberList) ownChunk(i int) *chunk {
 		return c
 	}
 	l.ownDir()
-	c = &chunk{version: l.version, members: append(make([]*member, 0, min(len(c.members)+1, chunkSize)), c.members...)}
+	c = &chunk{version: l.version, members: append(make([]entry, 0, min(len(c.members)+1, chunkSize)), c.members...)}
 	l.dir[i] = c
 	return c
 }

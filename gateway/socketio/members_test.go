@@ -44,7 +44,7 @@ func TestMemberListModel(t *testing.T) {
 		want := make(map[*Socket]bool, len(model))
 		for s, m := range model {
 			want[s] = true
-			if l.dir[m.index/chunkSize].members[m.index%chunkSize] != m {
+			if l.dir[m.index/chunkSize].members[m.index%chunkSize].member != m {
 				t.Fatal("a member is not where its index says")
 			}
 		}

@@ -20,22 +20,23 @@ const (
 // Socket is one client's membership in one namespace; a connection carries a Socket for each
 // namespace that its client has joined. All methods are safe for concurrent use.
 type Socket struct {
-	id     string
-	ns     *Namespace
-	client *client
-	auth   json.RawMessage
+	// What a broadcast looks at comes first: each socket is cold then, and a cache line is what it costs.
+	conn     *engineio.Socket // the client's
+	handlers atomic.Pointer[socketHandlers]
+	state    atomic.Int32 // written under gate
+	client   *client
+	ns       *Namespace
 
+	id        string
+	auth      json.RawMessage
 	pid       string     // what recovers the session, known to its client only; with recovery on
 	recovered *recovered // nil if it took over no session
 
-	gate    sync.Mutex   // serialises connecting, joining, leaving and closing; before mu
-	state   atomic.Int32 // written under gate
-	rooms   int          // guarded by gate, as all up to reason
-	slot    any          // the adapter's
-	greeted bool         // handlers of OnConnection are through
-	reason  string       // of the disconnection
-
-	handlers atomic.Pointer[socketHandlers]
+	gate    sync.Mutex // serialises connecting, joining, leaving and closing; before mu
+	rooms   int        // guarded by gate, as all up to reason
+	slot    any        // the adapter's
+	greeted bool       // handlers of OnConnection are through
+	reason  string     // of the disconnection
 
 	mu         sync.Mutex // guards the rest
 	acks       map[uint64]*pendingAck
@@ -53,7 +54,7 @@ func (s *Socket) ID() string { return s.id }
 func (s *Socket) Namespace() *Namespace { return s.ns }
 
 // Conn is the Engine.IO session below, shared by all namespaces of the client.
-func (s *Socket) Conn() *engineio.Socket { return s.client.conn }
+func (s *Socket) Conn() *engineio.Socket { return s.conn }
 
 // Connected says that the client has joined the namespace and not left it.
 func (s *Socket) Connected() bool { return s.settledState() == stateConnected }

@@ -174,7 +174,7 @@ func (s *Socket) sendEncoded(enc *encoder, flags *BroadcastFlags) (err error) {
 	if enc.msgs, err = s.ns.server.encode(enc.msgs, p, flags.Compress); err != nil {
 		return err
 	}
-	_, err = s.client.conn.Send(flags.Volatile, enc.msgs...)
+	_, err = s.conn.Send(flags.Volatile, enc.msgs...)
 	return err
 }
 
@@ -184,7 +184,7 @@ func (s *Socket) send(p *Packet) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.client.conn.Send(false, msgs...)
+	_, err = s.conn.Send(false, msgs...)
 	return err
 }
 
@@ -203,7 +203,7 @@ func (s *Socket) deliver(p *Prepared, volatile, later bool) (bool, error) {
 		s.notifyOutgoing(h, p.event, p.packet.Data, p.packet.Attachments)
 	}
 	if later {
-		return s.client.conn.SendLater(volatile, p.msgs...)
+		return s.conn.SendLater(volatile, p.msgs...)
 	}
-	return s.client.conn.Send(volatile, p.msgs...)
+	return s.conn.Send(volatile, p.msgs...)
 }
