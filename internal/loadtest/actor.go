@@ -259,6 +259,11 @@ func (a *actor) callSync(ctx context.Context) error {
 		for _, f := range found {
 			a.acceptOnce(f)
 		}
+		a.mu.Lock()
+		for _, b := range a.inbox {
+			b.synced = b.lastSeq
+		}
+		a.mu.Unlock()
 		found = nil
 	}
 }

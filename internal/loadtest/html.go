@@ -56,7 +56,9 @@ func (r *Result) plots() []plot {
 	return []plot{rate, latency, cpu, memory}
 }
 
-func (p *plot) add(line string, x, y float64) { p.lines[line] = append(p.lines[line], [2]float64{x, y}) }
+func (p *plot) add(line string, x, y float64) {
+	p.lines[line] = append(p.lines[line], [2]float64{x, y})
+}
 
 var colours = []string{"#0969da", "#cf222e", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#57606a", "#0a7ea4"}
 

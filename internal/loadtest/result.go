@@ -134,12 +134,17 @@ func (r *Result) finish(run *run) error {
 	if err != nil {
 		return err
 	}
-	units := float64(max(1, r.Count(r.unit())))
 	for name, u := range after {
-		cpu := u.CPU - r.before[name].CPU
-		r.Processes[name] = Cost{cpu, u.RSS, cpu * 1e6 / units}
+		r.Processes[name] = r.cost(r.before[name], u)
 	}
-	own := ownUsage()
-	r.Tool = Cost{own.CPU - r.own.CPU, own.RSS, (own.CPU - r.own.CPU) * 1e6 / units}
+	r.Tool = r.cost(r.own, ownUsage())
 	return nil
+}
+
+func (r *Result) cost(before, after Usage) Cost {
+	c := Cost{CPUSeconds: after.CPU - before.CPU, RSS: after.RSS}
+	if units := r.Count(r.unit()); units > 0 {
+		c.PerUnit = c.CPUSeconds * 1e6 / float64(units)
+	}
+	return c
 }

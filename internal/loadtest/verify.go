@@ -69,6 +69,9 @@ func (f *faults) list() []Fault {
 type inbox struct {
 	room    *room
 	lastSeq int64
+	// synced is what the answer to a sync has brought, up to this seq. A message up to it
+	// may come live once more: clients keep messages by seq.
+	synced  int64
 	senders []received
 }
 
@@ -91,6 +94,9 @@ func (b *inbox) from(stream int) *received {
 
 // accept checks a message and says whether it is new.
 func (b *inbox) accept(f *faults, who string, m marker, seq int64) bool {
+	if seq <= b.synced {
+		return false
+	}
 	if seq <= b.lastSeq {
 		f.add(faultSeq, "%s heard seq %d of conversation %s behind seq %d", who, seq, b.room.id, b.lastSeq)
 	}

@@ -93,23 +93,28 @@ func (r *Result) Table() string {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(&b, "%s on %s: %d users, %.1f s\n\n", r.Scenario, r.Server, r.Users, r.Seconds)
 	fmt.Fprintln(w, "ms\tcount\tmean\tp50\tp90\tp99\tp99.9\tmax\t")
+	line := func(name string, l Latency) {
+		fmt.Fprintf(w, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, l.Count, l.Mean, l.P50, l.P90, l.P99, l.P999, l.Max)
+	}
+	line("at first connected", r.Connect.Latency)
 	for _, kind := range kindNames {
 		l, ok := r.Latency[kind]
 		switch {
 		case kind == Typed.String() && ok:
 			fmt.Fprintf(w, "%s\t%d\t\t\t\t\t\t\t\n", kind, l.Count)
 		case ok:
-			fmt.Fprintf(w, "%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", kind, l.Count, l.Mean, l.P50, l.P90, l.P99, l.P999, l.Max)
+			line(kind, l)
 		}
 	}
 	_ = w.Flush()
 	fmt.Fprintln(&b)
-	fmt.Fprintf(w, "\tCPU s\tµs per %s\tmemory MB\tkB per connection\t\n", r.unit())
+	fmt.Fprintf(w, "\tCPU s\tµs per %s\tmemory MB\tkB per connection\tµs to connect\t\n", r.unit())
 	for _, name := range slices.Sorted(maps.Keys(r.Processes)) {
 		c := r.Processes[name]
-		fmt.Fprintf(w, "%s\t%.2f\t%.1f\t%.1f\t%.1f\t\n", name, c.CPUSeconds, c.PerUnit, float64(c.RSS)/1e6, r.Connect.RSSPerConn[name])
+		fmt.Fprintf(w, "%s\t%.2f\t%.1f\t%.1f\t%.1f\t%.0f\t\n", name, c.CPUSeconds, c.PerUnit, float64(c.RSS)/1e6,
+			r.Connect.RSSPerConn[name], r.Connect.PerClient[name])
 	}
-	fmt.Fprintf(w, "(this tool)\t%.2f\t%.1f\t%.1f\t%.1f\t\n", r.Tool.CPUSeconds, r.Tool.PerUnit, float64(r.Tool.RSS)/1e6, r.Connect.Tool)
+	fmt.Fprintf(w, "(this tool)\t%.2f\t%.1f\t%.1f\t%.1f\t\t\n", r.Tool.CPUSeconds, r.Tool.PerUnit, float64(r.Tool.RSS)/1e6, r.Connect.Tool)
 	_ = w.Flush()
 	for _, what := range slices.Sorted(maps.Keys(r.Errors)) {
 		fmt.Fprintf(&b, "\n%d times %s", r.Errors[what], what)
