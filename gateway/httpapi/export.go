@@ -58,9 +58,9 @@ func exportLines(thing any) ([]exportLine, error) {
 	case chat.Profile:
 		me := wireMe(t)
 		settings := struct {
-			Notify     bool            `json:"notify"`
-			QuietHours *api.QuietHours `json:"quiet_hours"`
-		}{me.Notify, me.QuietHours}
+			api.Me
+			User *struct{} `json:"user,omitempty"` // has a line of its own
+		}{Me: me}
 		return []exportLine{{"user", me.User}, {"settings", settings}}, nil
 	case chat.Contact:
 		return []exportLine{{"contact", wireUser(t.User)}}, nil

@@ -55,7 +55,13 @@ func (s *server) UpdateMe(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	change := chat.ProfileChange{Name: req.Name, SettingsChange: chat.SettingsChange{Notify: req.Notify}}
+	change := chat.ProfileChange{Name: req.Name, SettingsChange: chat.SettingsChange{
+		Notify: req.Notify, Language: req.Language, OnlyDirect: req.OnlyDirect, HideText: req.HideText, ChannelsOff: req.ChannelsOff,
+	}}
+	if req.RemindAfterMinutes != nil {
+		after := time.Duration(*req.RemindAfterMinutes) * time.Minute
+		change.RemindAfter = &after
+	}
 	if change.SetQuiet = len(req.QuietHours) > 0; change.SetQuiet {
 		if change.Quiet, err = quietHours(req.QuietHours); err != nil {
 			return err

@@ -70,7 +70,12 @@ func wireSession(s chat.SocketSession) api.Session {
 }
 
 func wireMe(p chat.Profile) api.Me {
-	me := api.Me{User: wireUser(p.User), Notify: p.Settings.Notify}
+	me := api.Me{
+		User: wireUser(p.User), Notify: p.Settings.Notify, Language: p.Settings.Language,
+		OnlyDirect: p.Settings.OnlyDirect, HideText: p.Settings.HideText,
+		RemindAfterMinutes: int(p.Settings.RemindAfter.Minutes()),
+		ChannelsOff:        each(p.Settings.ChannelsOff, func(name string) string { return name }),
+	}
 	if q := p.Settings.Quiet; q != nil {
 		me.QuietHours = &api.QuietHours{From: clock(q.From), Until: clock(q.Until), TimeZone: q.TimeZone}
 	}

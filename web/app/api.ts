@@ -8,6 +8,8 @@ export interface QuietHours {
 export interface Me {
   notify: boolean;
   quiet_hours: QuietHours | null;
+  /** Of notifications. */
+  language?: string;
   /** The key that Web Push subscriptions are made with, where the server has Web Push. */
   web_push_key?: string | null;
 }
@@ -28,7 +30,7 @@ export class Api {
     return this.#ask("GET", "/me");
   }
 
-  updateMe(change: Partial<Pick<Me, "notify" | "quiet_hours">>): Promise<Me> {
+  updateMe(change: Partial<Pick<Me, "notify" | "quiet_hours" | "language">>): Promise<Me> {
     return this.#ask("PATCH", "/me", change);
   }
 

@@ -97,7 +97,7 @@ export function keepSubscribed(client: ChatClient, api: Api): () => void {
 }
 
 async function subscribe(api: Api): Promise<void> {
-  const { web_push_key: key } = await api.me();
+  const { web_push_key: key, language: known } = await api.me();
   if (!key) return;
   const url = policy ? policy.createScriptURL("/sw.js") : "/sw.js";
   await navigator.serviceWorker.register(url as string);
@@ -110,6 +110,8 @@ async function subscribe(api: Api): Promise<void> {
     return pushManager.subscribe(options);
   });
   await api.addPushSubscription(subscription.toJSON());
+  // What comes from the server speaks as this page does.
+  if (known !== language.get()) await api.updateMe({ language: language.get() });
 }
 
 /** Ends this browser's subscription, so that a user who signs out is not told any more. */

@@ -188,9 +188,25 @@ type ErrorCode string
 
 // Me defines model for Me.
 type Me struct {
-	Notify     bool        `json:"notify"`
+	// ChannelsOff Channels that are not used: web-push, telegram, webhook.
+	ChannelsOff []string `json:"channels_off"`
+
+	// HideText Notifications say who wrote, not what.
+	HideText bool `json:"hide_text"`
+
+	// Language Of notifications, a BCP 47 tag; empty where none was chosen.
+	Language string `json:"language"`
+
+	// Notify false: no notifications at all.
+	Notify bool `json:"notify"`
+
+	// OnlyDirect No notifications of groups.
+	OnlyDirect bool        `json:"only_direct"`
 	QuietHours *QuietHours `json:"quiet_hours"`
-	User       User        `json:"user"`
+
+	// RemindAfterMinutes Once more for what was delivered and is still unread after so long; 0 is never.
+	RemindAfterMinutes int  `json:"remind_after_minutes"`
+	User               User `json:"user"`
 
 	// WebPushKey What a page subscribes with (`applicationServerKey`); absent where Web Push is not switched on.
 	WebPushKey *string `json:"web_push_key,omitempty"`
@@ -414,14 +430,25 @@ type TelegramLink struct {
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = chat.Time
 
-// UpdateMe Example: {"name":"Ada","quiet_hours":{"from":"22:00","time_zone":"Asia/Tashkent","until":"07:00"}}
+// UpdateMe Example: {"channels_off":["telegram"],"language":"uz","name":"Ada","quiet_hours":{"from":"22:00","time_zone":"Asia/Tashkent","until":"07:00"}}
 type UpdateMe struct {
+	// ChannelsOff Replaces the list.
+	ChannelsOff *[]string `json:"channels_off,omitempty"`
+	HideText    *bool     `json:"hide_text,omitempty"`
+
+	// Language A BCP 47 tag such as uz or ru; empty for none.
+	Language *string `json:"language,omitempty"`
+
 	// Name 1 to 100 code points.
-	Name   *string `json:"name,omitempty"`
-	Notify *bool   `json:"notify,omitempty"`
+	Name       *string `json:"name,omitempty"`
+	Notify     *bool   `json:"notify,omitempty"`
+	OnlyDirect *bool   `json:"only_direct,omitempty"`
 
 	// QuietHours null ends them.
 	QuietHours json.RawMessage `json:"quiet_hours,omitempty"`
+
+	// RemindAfterMinutes 0 is never.
+	RemindAfterMinutes *int `json:"remind_after_minutes,omitempty"`
 }
 
 // UpdateUser Example: {"name":"Ada"}

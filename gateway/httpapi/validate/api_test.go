@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"xabar/chat"
 	"xabar/gateway/auth"
 	"xabar/gateway/httpapi"
+	"xabar/gateway/httpapi/api"
 	"xabar/internal/testkit"
 )
 
@@ -211,6 +213,16 @@ func drivePeople(d driver, ada, bob person) {
 	d.call(200, "updateMe", ada.token, Request{Body: []byte(`{"name": "Ada L.", "notify": false,
 		"quiet_hours": {"from": "22:00", "until": "07:00", "time_zone": "Asia/Tashkent"}}`)})
 	d.call(200, "updateMe", ada.token, Request{Body: []byte(`{"quiet_hours": null}`)})
+	settings := `{"language":"uz","only_direct":true,"hide_text":true,"remind_after_minutes":5,"channels_off":["telegram"]}`
+	d.call(200, "updateMe", ada.token, Request{Body: []byte(settings)})
+	var me api.Me
+	if answer := d.call(200, "getMe", ada.token, Request{}); json.Unmarshal(answer.Body, &me) != nil || me.Language != "uz" ||
+		!me.OnlyDirect || !me.HideText || me.RemindAfterMinutes != 5 || !slices.Equal(me.ChannelsOff, []string{"telegram"}) {
+		t.Errorf("settings: %s", answer.Body)
+	}
+	for _, wrong := range []string{`{"language": "not a tag"}`, `{"remind_after_minutes": -1}`, `{"channels_off": ["<b>"]}`} {
+		d.call(400, "updateMe", ada.token, Request{Body: []byte(wrong)})
+	}
 	d.call(400, "updateMe", ada.token, Request{Body: []byte(`{"quiet_hours": {"from": "22:00", "until": "07:00", "time_zone": "Local"}}`)})
 	d.call(400, "updateMe", ada.token, Request{Body: []byte(`{"quiet_hours": {"from": "25:00", "until": "07:00", "time_zone": "UTC"}}`)})
 }
@@ -259,7 +271,7 @@ func driveEverywhere(d driver, who person) {
 			r.Header = http.Header{"Origin": {"https://evil.example"}}
 			d.call(403, id, token, r)
 		}
-		if documented("404") && id != "demoLogin" {
+		if documented("404") && id != "demoLogin" && !slices.Contains(ofChannels, id) {
 			d.call(404, id, token, d.sample(id))
 		}
 		if documented("415") {
@@ -355,12 +367,27 @@ func driveFailures(t *testing.T, c *Checker) {
 	}
 }
 
-// driveChannels drives what the binary has no channels for yet.
+// ofChannels are there where their channel is configured.
+var ofChannels = []string{"addPushSubscription", "removePushSubscription", "linkTelegram", "unlinkTelegram"}
+
+// driveChannels drives them with channels that do nothing, and with none.
 func driveChannels(t *testing.T, c *Checker) {
+	none := testkit.StartGateway(t, testkit.GatewayOptions{NoDemo: true, Args: []string{"--jwt-secret", jwtSecret}})
+	token, _, err := auth.NewMinter([]byte(jwtSecret), nil).Mint("ada", "", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ofChannels {
+		without := driver{t, c, none.URL}
+		without.call(404, id, token, without.sample(id))
+	}
 	server := startHandlers(t, channels{})
 	d := driver{t, c, server.url}
 	d.call(201, "addPushSubscription", "good", d.sample("addPushSubscription"))
 	d.call(204, "removePushSubscription", "good", d.sample("removePushSubscription"))
+	if me := d.call(200, "getMe", "good", Request{}); !strings.Contains(string(me.Body), `"web_push_key":"BKey"`) {
+		t.Errorf("no key for pages: %s", me.Body)
+	}
 	d.call(201, "linkTelegram", "good", Request{})
 	d.call(204, "unlinkTelegram", "good", Request{})
 }

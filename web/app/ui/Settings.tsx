@@ -41,7 +41,10 @@ export function Settings({ client, api, close, signOut, pane }: Props) {
         {error && <p class="error" role="alert">{errorText(t, error)}</p>}
         <label class="field" for={`${id}-language`}>
           <span>{t.settings.language}</span>
-          <select id={`${id}-language`} value={useStored(language)} onChange={(e) => language.set(e.currentTarget.value as Language)}>
+          <select id={`${id}-language`} value={useStored(language)} onChange={(e) => {
+              language.set(e.currentTarget.value as Language);
+              run(() => api.updateMe({ language: language.get() }));
+            }}>
             {Object.entries(languages).map(([code, l]) => <option key={code} value={code} lang={code}>{l.name}</option>)}
           </select>
         </label>
