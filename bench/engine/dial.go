@@ -35,7 +35,7 @@ func (b *bench) dialMany(ctx context.Context, n int, dial func(port int) (*conn,
 	for range dialers {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n) && failed.Load() == nil && ctx.Err() == nil; i = next.Add(1) - 1 {
-				c, err := dial(b.server.port)
+				c, err := b.dialPatiently(dial)
 				if err == nil {
 					conns[i] = c
 					err = b.loop.add(c)
@@ -54,6 +54,20 @@ func (b *bench) dialMany(ctx context.Context, n int, dial func(port int) (*conn,
 	return conns, ctx.Err()
 }
 
+// dialAttempts is how often a connection is tried: a server may lose a CONNECT under load, which is
+// counted.
+const dialAttempts = 5
+
+func (b *bench) dialPatiently(dial func(port int) (*conn, error)) (c *conn, err error) {
+	for range dialAttempts {
+		if c, err = dial(b.server.port); err == nil {
+			return c, nil
+		}
+		b.failedDials.Add(1)
+	}
+	return nil, err
+}
+
 // dialer is a connection that is being opened, with a deadline and blocking reads.
 type dialer struct {
 	fd  int
@@ -61,7 +75,7 @@ type dialer struct {
 	buf [1024]byte
 }
 
-const dialTimeout = 30 // seconds
+const dialTimeout = 10 // seconds
 
 func newDialer(port int) (*dialer, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

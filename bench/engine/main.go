@@ -104,8 +104,13 @@ func run(ctx context.Context, c *config) (met bool, err error) {
 					continue
 				}
 				figures, err := measure(ctx, c, p, s)
-				if err != nil {
+				if err != nil && (p.name == ours || p.floor || ctx.Err() != nil) {
 					return false, fmt.Errorf("%s, %s: %w", s.name, p.name, err)
+				}
+				if err != nil { // a peer that fails is a result too
+					report.fail(p, s.name, err)
+					fmt.Fprintf(os.Stderr, "round %d  %-12s %-12s FAILED: %v\n", round+1, s.name, p.name, err)
+					continue
 				}
 				report.add(p, figures)
 				fmt.Fprintf(os.Stderr, "round %d  %-12s %-12s %s\n", round+1, s.name, p.name, brief(figures))
@@ -113,6 +118,9 @@ func run(ctx context.Context, c *config) (met bool, err error) {
 		}
 	}
 	fmt.Print(report.table())
+	for _, f := range report.failures {
+		fmt.Println("FAILED", f)
+	}
 	verdicts, met := report.verdicts()
 	fmt.Print(verdicts)
 	return met, errors.Join(report.writeJSON(), report.writePlot())
@@ -126,5 +134,8 @@ func measure(ctx context.Context, c *config, p *peer, s *scenario) (figures, err
 	}
 	b := &bench{config: c, server: server, loop: newLoop()}
 	figures, err := s.run(ctx, b)
+	if n := b.failedDials.Load(); n > 0 && err == nil {
+		figures[s.name+", "+failedDials] = float64(n)
+	}
 	return figures, errors.Join(err, b.loop.close(), server.stop())
 }

@@ -23,6 +23,8 @@ type report struct {
 	peers  []*peer
 	order  []string                        // figures, in the order in which they came first
 	values map[string]map[string][]float64 // figure, peer, one value a round
+
+	failures []string
 }
 
 func newReport(c *config) *report {
@@ -40,6 +42,14 @@ func (r *report) add(p *peer, f figures) {
 		}
 		r.values[name][p.name] = append(r.values[name][p.name], f[name])
 	}
+}
+
+// fail notes that a peer could not be measured.
+func (r *report) fail(p *peer, scenario string, err error) {
+	if !slices.Contains(r.peers, p) {
+		r.peers = append(r.peers, p)
+	}
+	r.failures = append(r.failures, fmt.Sprintf("%s, %s: %v", p.name, scenario, err))
 }
 
 // spread is the middle and the ends of some values.
@@ -142,6 +152,7 @@ type result struct {
 	Versions map[string]string              `json:"versions"`
 	Rounds   int                            `json:"rounds"`
 	Figures  map[string]map[string]measured `json:"figures"` // by figure and server
+	Failures []string                       `json:"failures,omitempty"`
 	Targets  []verdict                      `json:"targets"`
 }
 
@@ -161,7 +172,7 @@ type machine struct {
 func (r *report) writeJSON() error {
 	out := result{
 		Date: time.Now().UTC().Format(time.DateOnly), Machine: thisMachine(), Versions: map[string]string{},
-		Rounds: r.config.rounds, Figures: map[string]map[string]measured{}, Targets: r.judge(),
+		Rounds: r.config.rounds, Figures: map[string]map[string]measured{}, Failures: r.failures, Targets: r.judge(),
 	}
 	for _, p := range r.peers {
 		out.Versions[p.name] = p.version

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,8 @@ type bench struct {
 	*config
 	server *server
 	loop   *loop
+
+	failedDials atomic.Int64
 }
 
 // Heartbeats are out of the way, but where they are what is measured.
@@ -66,6 +69,7 @@ const (
 
 	receivedShare = ", received of sent %"
 	disorderly    = ", out of order %"
+	failedDials   = "connections that failed"
 )
 
 // work is one stretch of load on the server.

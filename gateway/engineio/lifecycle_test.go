@@ -356,3 +356,32 @@ func TestWheel(t *testing.T) {
 		}
 	}
 }
+
+// An idle connection costs one goroutine, its reader, also one that began with polling.
+func TestOneGoroutineForAConnection(t *testing.T) {
+	f := newFixture(t, Options{}, echo)
+	f.openWS() // what the server and the test start once
+	f.client.CloseIdleConnections()
+	const connections = 40 // the fixture's channel has room for their sessions
+	var before int
+	eventually(t, "quiet", func() bool {
+		n := runtime.NumGoroutine()
+		same := n == before
+		before = n
+		return same
+	})
+	for i := range connections {
+		var c *wsClient
+		if i%2 == 0 {
+			c, _ = f.openWS()
+		} else {
+			p := f.openPolling()
+			c = p.probe(t)
+			c.sendText("5")
+		}
+		c.sendText("4x")
+		c.wantText("4x")
+	}
+	f.client.CloseIdleConnections()
+	eventually(t, "one each", func() bool { return runtime.NumGoroutine() == before+connections })
+}

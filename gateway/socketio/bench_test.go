@@ -1,6 +1,7 @@
 package socketio_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
 
+	"xabar/gateway/engineio"
 	"xabar/gateway/socketio"
 	"xabar/gateway/socketio/socketiotest"
 )
@@ -191,4 +193,38 @@ func BenchmarkRange(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkAckRecords is what it costs to be ready for the acknowledgements of a broadcast to 1,000: one
+// record for the packet (Prepare with a sink), or one for each recipient (EmitWithAck). Both queue and
+// write the event, for clients that read it and say nothing.
+func BenchmarkAckRecords(b *testing.B) {
+	io, url := start(b, socketio.Options{Options: engineio.Options{SendBudget: 1 << 30}})
+	const members = 1000
+	var came atomic.Int64
+	for range members {
+		drain(b, url, &came)
+	}
+	eventually(b, "all are connected", func() bool { return io.Len() == members })
+	b.Run("shared", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			p, err := io.Prepare("m", sinkFunc(func(*socketio.Socket, socketio.Args) {}), "x")
+			must(b, err)
+			must(b, io.EmitPrepared(p))
+			p.Release()
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*members), "ns/recipient")
+	})
+	b.Run("each", func(b *testing.B) {
+		ctx, cancel := context.WithCancel(b.Context())
+		cancel() // nobody answers: the records are made and dropped
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := io.EmitWithAck(ctx, "m", "x"); err == nil {
+				b.Fatal("somebody has answered")
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*members), "ns/recipient")
+	})
 }
