@@ -39,6 +39,7 @@ const (
 	CauseShutdown         = "shutdown"
 	CausePayloadTooLarge  = "payload_too_large"
 	CauseOverlap          = "overlap"
+	CauseTooManyPackets   = "too_many_packets"
 	CauseBodyTimeout      = "body_timeout"
 )
 

@@ -68,3 +68,16 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("got %v, want %v", m.n, want)
 	}
 }
+
+func TestMetricsOfTooManyPackets(t *testing.T) {
+	m := &countMetrics{n: map[string]int{}}
+	f := newFixture(t, Options{Metrics: m, MaxPackets: 2}, nil)
+	p := f.openPolling()
+	p.post("6\x1e6\x1e6")
+	f.session().wantEnd(t, ReasonParseError)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.n["refused "+CauseTooManyPackets] != 1 {
+		t.Errorf("counted %v", m.n)
+	}
+}

@@ -365,7 +365,11 @@ func (s *Socket) handleBody(polling *pollingState, r *http.Request, body []byte)
 		return nil
 	}
 	err := s.decodeBody(polling, r, body, each)
-	if errors.Is(err, errPayload) || errors.Is(err, errTooManyPackets) {
+	tooMany := errors.Is(err, errTooManyPackets)
+	if tooMany {
+		s.server.metrics.Refused(CauseTooManyPackets)
+	}
+	if tooMany || errors.Is(err, errPayload) {
 		s.close(ReasonParseError, err, endCut)
 	}
 	return err == nil || closed

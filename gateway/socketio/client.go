@@ -49,6 +49,7 @@ func (s *Server) accept(conn *engineio.Socket) engineio.Session {
 // expire implements expirer: no namespace was joined in time.
 func (c *client) expire() {
 	if c.joined() == 0 {
+		c.server.hookBound("ConnectTimeout")
 		c.close(ReasonForcedClose)
 	}
 }

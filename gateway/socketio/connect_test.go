@@ -358,7 +358,8 @@ func TestMaxNamespaces(t *testing.T) {
 
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel()
-	io, url := start(t, socketio.Options{ConnectTimeout: 100 * time.Millisecond})
+	bounds := make(chan string, 4)
+	io, url := start(t, socketio.Options{ConnectTimeout: 100 * time.Millisecond, Hooks: socketio.Hooks{Bound: func(b string) { bounds <- b }}})
 	silent := dial(t, url)
 	refused := dial(t, url)
 	refused.Send("0/nope,")
@@ -366,6 +367,11 @@ func TestConnectTimeout(t *testing.T) {
 	joined, _ := join(t, url, "/")
 	silent.ExpectClose()
 	refused.ExpectClose()
+	for range 2 {
+		if b := recv(t, bounds); b != "ConnectTimeout" {
+			t.Errorf("bound %q", b)
+		}
+	}
 	joined.Sync()
 	eventually(t, "only the joined one is left", func() bool { return io.Engine().Sockets() == 1 })
 }
