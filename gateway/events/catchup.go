@@ -13,20 +13,26 @@ import (
 // user's delivered position in one conversation: windows of chat.PageLimit, the
 // next one when the last message of the one before is acknowledged. While it runs the
 // conversation's live messages are held back from the socket; they are in the
-// store, where its windows find them. Its fields belong to the conversation's worker.
+// store, where its windows find them.
+//
+// When no acknowledgement comes in time, live messages go on and the catch-up
+// rests. Should the acknowledgement come after all, from a client on a slow network,
+// it goes on up to the first message that went live: late, but without a hole.
+//
+// Its fields belong to the conversation's worker.
 type catchUp struct {
 	hub          *Hub
 	c            *client
 	conversation chat.ID
 	held         int64        // sent up to here
+	until        int64        // the first seq that went live while it rested; 0: none
 	awaited      atomic.Int64 // the seq whose acknowledgement brings the next window; 0: none
 	moved        atomic.Int64 // Unix nanoseconds of the last acknowledgement
 }
 
 // catchUpTimeout is how long a catch-up waits for the next acknowledgement before
 // it takes the client for one that gives none. It is longer than the timeout of a
-// single message, so that a slow network at the moment of a reconnect does not
-// end it.
+// single message, so that the moment of a reconnect does not end it.
 func catchUpTimeout(ackTimeout time.Duration) time.Duration { return 2 * ackTimeout }
 
 func (u *catchUp) progress() time.Time { return time.Unix(0, u.moved.Load()) }
@@ -39,6 +45,8 @@ func (u *catchUp) acknowledged(seq int64) {
 			if _, waits := w.catches[u]; waits {
 				delete(w.catches, u)
 				u.next()
+			} else if u.c.resume(u) {
+				u.next()
 			}
 		})
 	}
@@ -48,13 +56,6 @@ func (u *catchUp) post(do func(*worker)) {
 	if err := u.hub.post(context.Background(), u.conversation, job{do: do}); err != nil {
 		u.hub.log.Debug("a catch-up ends with the hub", "error", err)
 	}
-}
-
-// startCatchUp begins one after the seq from. The conversation is held back
-// already.
-func (h *Hub) startCatchUp(c *client, conversation chat.ID, from int64) {
-	u := &catchUp{hub: h, c: c, conversation: conversation, held: from}
-	u.next()
 }
 
 // next reads a window in the pool and hands it to the worker.
@@ -157,13 +158,42 @@ func (u *catchUp) prepare(d *delivery, m *chat.Message, translated []byte) (p *s
 
 // endCatchUp lets live messages through, but those that the catch-up has sent.
 func (w *worker) endCatchUp(u *catchUp) {
-	delete(w.catches, u)
 	s := w.streams[u.conversation]
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
-	if s != nil && s.last >= u.held {
+	if u.until > 0 || s != nil && s.last >= u.held {
 		u.c.unhold(u.conversation)
 	} else if hold := u.c.held[u.conversation]; hold != nil {
-		hold.catching, hold.floor = false, u.held
+		hold.catching, hold.floor = nil, u.held
 	}
+}
+
+// restCatchUp lets live messages through while the client owes an acknowledgement.
+func (w *worker) restCatchUp(u *catchUp) {
+	delete(w.catches, u)
+	u.c.mu.Lock()
+	defer u.c.mu.Unlock()
+	hold := u.c.held[u.conversation]
+	if hold == nil { // it was let through when the catch-up rested before
+		hold = &holdback{}
+		u.c.held[u.conversation] = hold
+		u.c.holding.Add(1)
+	}
+	hold.catching, hold.resting, hold.floor = nil, u, u.held
+}
+
+// resume goes on with a catch-up that rests. Where something went live meanwhile it
+// ends before that, and live messages are not held back again.
+func (c *client) resume(u *catchUp) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hold := c.held[u.conversation]
+	if c.closed.Load() || hold == nil || hold.resting != u {
+		return false
+	}
+	hold.resting = nil
+	if u.until == 0 {
+		hold.catching = u
+	}
+	return true
 }

@@ -47,7 +47,8 @@ type client struct {
 // holdback keeps live messages of a conversation from a socket: all of them while
 // a catch-up runs, afterwards those that the catch-up has already sent.
 type holdback struct {
-	catching bool
+	catching *catchUp
+	resting  *catchUp // it waits for a late acknowledgement
 	floor    int64
 }
 
@@ -171,8 +172,8 @@ func (h *Hub) connected(s *socketio.Socket) {
 		return
 	}
 	h.setInitialising(c, false)
-	for conversation, from := range c.goLive(session) {
-		h.startCatchUp(c, conversation, from)
+	for _, u := range c.goLive(session) {
+		u.next()
 	}
 	c.armExpiry()
 }
@@ -253,9 +254,9 @@ func (c *client) joinRooms(groups []chat.ID) error {
 }
 
 // goLive ends the initialising: from here on live messages go to the socket, but
-// those of conversations that are to be caught up. It returns those, with the seq
-// after which to begin. A client that syncs has nothing to catch up.
-func (c *client) goLive(session chat.Session) map[chat.ID]int64 {
+// those of conversations that are to be caught up. It returns the catch-ups to begin
+// with. A client that syncs has none.
+func (c *client) goLive(session chat.Session) []*catchUp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ready = true
@@ -277,11 +278,14 @@ func (c *client) goLive(session chat.Session) map[chat.ID]int64 {
 	}
 	c.withoutHidden(from, session.Groups)
 	c.held = make(map[chat.ID]*holdback, len(from))
-	for id := range from {
-		c.held[id] = &holdback{catching: true}
+	begin := make([]*catchUp, 0, len(from))
+	for id, held := range from {
+		u := &catchUp{hub: c.hub, c: c, conversation: id, held: held}
+		c.held[id] = &holdback{catching: u}
+		begin = append(begin, u)
 	}
 	c.holding.Store(int32(len(c.held)))
-	return from
+	return begin
 }
 
 // admit decides, on the conversation's worker, whether a live message may go to
@@ -305,10 +309,13 @@ func (c *client) admit(conversation chat.ID, seq int64) bool {
 	switch {
 	case hold == nil:
 		return true
-	case hold.catching || seq <= hold.floor:
+	case hold.catching != nil || seq <= hold.floor:
 		return false
+	case hold.resting == nil:
+		c.unhold(conversation)
+	case hold.resting.until == 0:
+		hold.resting.until = seq
 	}
-	c.unhold(conversation)
 	return true
 }
 

@@ -117,7 +117,7 @@ func (w *worker) expire(now time.Time) {
 	}
 	for c := range w.catches {
 		if now.Sub(c.progress()) >= catchUpTimeout(cfg.AckTimeout) {
-			w.endCatchUp(c)
+			w.restCatchUp(c)
 		}
 	}
 	if now.Sub(w.swept) >= streamIdle {

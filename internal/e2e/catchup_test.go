@@ -93,6 +93,36 @@ func TestWithoutAcknowledgementsACatchUpStopsAfterItsFirstWindow(t *testing.T) {
 	}
 }
 
+// A client on a slow network acknowledges after the gateway has let live messages go
+// on: its catch-up goes on all the same, and nothing is missing in the end.
+func TestALateAcknowledgementGoesOnWithTheCatchUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "--ack-timeout", "200ms")
+	a, b := w.page("A"), w.page("B", simple, acks(testkit.AckAfter(1500*time.Millisecond)))
+	conversation := a.open(b)
+	if err := b.Disconnect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	a.burst(conversation.ID, ids("missed", 120))
+	if err := b.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.hears(conversation.ID, 50)
+	eventually(t, "a live message comes", func() bool {
+		a.send(conversation.ID, ids("live", len(b.heardSeqs(conversation.ID)))...)
+		b.settle()
+		seqs := b.heardSeqs(conversation.ID)
+		return seqs[len(seqs)-1] > 120
+	})
+	last := a.must("history", obj{"conversationId": conversation.ID, "limit": 1}).LastSeq
+	a.hearsPosition("message:delivered", b, last)
+	seqs := b.heardSeqs(conversation.ID)
+	slices.Sort(seqs)
+	if !slices.Equal(seqs, upTo(last)) {
+		t.Errorf("B heard %v", seqs)
+	}
+}
+
 // DESIGN guarantee 6, CASES 16: an acknowledgement beyond a gap claims nothing of
 // the gap.
 func TestAnAcknowledgementBeyondAGapWaitsForIt(t *testing.T) {

@@ -201,6 +201,7 @@ func exerciseNamespaces(b *bench) {
 		n.Of("/other")
 	}
 	p := b.join("a")
+	b.settle(p) // no probe of join's comes behind
 	id := p.Connect("/other", "")
 	b.ok(p.node.Of("/other").Socket(id).Join("a"))
 	b.ok(p.node.To("a").Emit("main"))

@@ -2,7 +2,9 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -64,10 +66,17 @@ func (s *Server) busPort(t testing.TB) string {
 	return ""
 }
 
-// Do sends one command, on a connection of its own, and fails the test if Redis refuses it.
+// Do sends one command, on a connection of its own, and fails the test if Redis refuses it. A
+// Sentinel closes its servers' connections when it gives them new parts; then Do sends again.
 func (s *Server) Do(args ...any) any {
 	s.t.Helper()
 	answer, err := s.do(args...)
+	for range 3 {
+		if !errors.Is(err, io.EOF) {
+			break
+		}
+		answer, err = s.do(args...)
+	}
 	if err != nil && err != redis.Nil {
 		s.t.Fatalf("%v: %v", args, err)
 	}
