@@ -105,6 +105,6 @@ system-deps:
 	@.ci/system-deps
 
 clean: ## Remove what was built or installed here
-	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist
+	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist bench/peers/*/node_modules
 
 .PHONY: bench-store help run build test check format vet lint generated validate-api vuln test-web test-deps js-clients page system-deps clean

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -200,7 +201,7 @@ func (r *report) write(name string, text []byte) error {
 func thisMachine() machine {
 	m := machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), Kernel: firstLine("/proc/sys/kernel/osrelease", "")}
 	m.CPU = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(firstLine("/proc/cpuinfo", "model name"), "model name")), ":"))
-	if out, err := exec.Command("node", "--version").Output(); err == nil {
+	if out, err := exec.CommandContext(context.Background(), "node", "--version").Output(); err == nil {
 		m.Node = strings.TrimSpace(string(out))
 	}
 	return m
