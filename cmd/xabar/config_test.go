@@ -88,6 +88,14 @@ func TestDemoModeIsTheDefaultOnlyWhenNothingIsConfigured(t *testing.T) {
 		"a proxy that is none":       {args: []string{"--trusted-proxies", "nginx"}, demo: true, err: "--trusted-proxies"},
 		"a timeout of nothing":       {args: []string{"--ack-timeout", "0s"}, demo: true, err: "--ack-timeout"},
 		"no time to drain":           {args: []string{"--drain-timeout", "0s"}, demo: true, err: "--drain-timeout"},
+		"no time to arrive":          {args: []string{"--notify-wait", "9s"}, demo: true, err: "--notify-wait"},
+		"too long to arrive":         {args: []string{"--notify-wait", "31s"}, demo: true, err: "--notify-wait"},
+		"quiet hours without a zone": {args: []string{"--quiet-hours-default", "22:00-07:00"}, err: "22:00-07:00 Asia/Tashkent"},
+		"a webhook without a secret": {args: []string{"--webhook-url", "https://example.org"}, demo: true, err: "go together"},
+		"a secret without a webhook": {args: []string{"--webhook-secret", strings.Repeat("s", 32)}, demo: true, err: "go together"},
+		"a webhook that is no URL":   {args: []string{"--webhook-url", "example", "--webhook-secret", strings.Repeat("s", 32)}, demo: true, err: "--webhook-url"},
+		"a webhook":                  {args: []string{"--webhook-url", "https://example.org", "--webhook-secret", strings.Repeat("s", 32)}, demo: true},
+		"a subject that is none":     {args: []string{"--vapid-subject", "me"}, demo: true, err: "--vapid-subject"},
 		"a rate that is none":        {args: []string{"--limit-handshakes", "50"}, err: "RATE/s:BURST"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,11 @@ var rules = []rule{
 		why:    "the HTTP door calls the same Service as the other one, and decides nothing",
 	},
 	{
+		folder: "gateway/notify",
+		ours:   []string{"chat"},
+		why:    "what is told to whom, and how, is decided without knowing where it is kept",
+	},
+	{
 		folder: "gateway/auth",
 		ours:   []string{"chat"},
 		why:    "whom a token speaks for is decided without knowing how it came",

@@ -26,7 +26,7 @@ SELECT gen_random_uuid(), f.user_id, f.conversation_id, 1, f.last_seq, $3 FROM (
   FROM unnest($1::uuid[], $2::int8[]) AS k (conv, seq)
   CROSS JOIN LATERAL (SELECT * FROM conversations y WHERE y.id = k.conv LIMIT 1) c
   CROSS JOIN LATERAL (SELECT * FROM members y WHERE y.conversation_id = k.conv
-                      AND y.last_delivered_seq < k.seq AND y.notified_seq < k.seq) m
+                      AND y.last_delivered_seq < k.seq AND y.notified_seq < k.seq OFFSET 0) m
   ORDER BY m.user_id, m.conversation_id) f
 ON CONFLICT DO NOTHING`
 

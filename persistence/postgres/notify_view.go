@@ -17,8 +17,8 @@ const fresh = `FROM messages y WHERE y.conversation_id = m.conversation_id AND y
 const notifySQL = `
 SELECT k.ord, u.id, u.external_id, u.name, u.avatar_url, ` + settingsColumns + `,
   c.kind, coalesce(p.name, c.title), m.muted_until, c.last_seq, m.last_delivered_seq, m.last_read_seq, m.notified_seq,
-  EXISTS (SELECT 1 FROM blocks b WHERE b.user_id = u.id AND b.blocked_id = p.id)
-    OR EXISTS (SELECT 1 FROM blocks b WHERE b.user_id = p.id AND b.blocked_id = u.id),
+  coalesce((SELECT true FROM blocks b WHERE b.user_id = u.id AND b.blocked_id = p.id LIMIT 1),
+           (SELECT true FROM blocks b WHERE b.user_id = p.id AND b.blocked_id = u.id LIMIT 1), false),
   (SELECT count(*) FROM (SELECT 1 ` + fresh + `greatest(m.last_delivered_seq, m.joined_seq) LIMIT $3) y),
   (SELECT count(*) FROM (SELECT 1 ` + fresh + `greatest(m.last_read_seq, m.joined_seq) LIMIT $3) y),
   coalesce(f.name, ''), coalesce(x.text, ''), coalesce(x.created_at, c.created_at)

@@ -16,6 +16,8 @@ var planned = map[string]string{
 	"list": listSQL, "unread": `WITH ` + looseSQL + ` SELECT unread, loose FROM total`, "session": sessionSQL,
 	"history before": historyBefore, "history after": historyAfter, "sync": syncSQL, "receipts": receiptsSQL,
 	"settle": settleSQL, "open": openSQL, "direct": directSQL, "number": numberSQL, "direct receipts": directReceiptsSQL,
+	"close with absent": closeDueSQL, "behind": behindSQL, "undelivered": undeliveredSQL, "left": leftSQL, "claim due": claimDueSQL,
+	"put off": putOffSQL, "end": endSQL, "decided": decidedSQL, "next": nextSQL, "notify view": notifySQL, "targets": targetsSQL,
 }
 
 // TestPlans reads EXPLAIN for tables that are empty, small with fresh statistics,
@@ -56,7 +58,7 @@ func TestPlans(t *testing.T) {
 }
 
 var (
-	tables    = `(conversations|members|messages|users|blocks|outbox|receipts)\b`
+	tables    = `(conversations|members|messages|users|blocks|outbox|receipts|notification_due|notify_targets|settings)\b`
 	wholeScan = regexp.MustCompile(`Seq Scan on ` + tables)
 	joins     = regexp.MustCompile(`Hash.* Join|Merge.* Join|Hash Cond|Merge Cond|hashed SubPlan`)
 	indexScan = regexp.MustCompile(`Index (Only )?Scan.* on ` + tables)
