@@ -68,6 +68,9 @@ validate-api: ## Drive every operation and status of the HTTP API against its de
 bench-store: ## Measure the PostgreSQL store against pgbench (starts its own PostgreSQL; ROUNDS=3)
 	$(GO) run ./bench/store -rounds $(or $(ROUNDS),3)
 
+bench: bench/peer-node/node_modules/.package-lock.json ## Measure the gateway beside its Node peer, write docs/benchmarks.md (BENCH='-rounds 1' and more)
+	$(GO) run ./bench/gateway $(BENCH)
+
 vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
 	@.ci/govulncheck $(GOVULNCHECK)
 
@@ -107,4 +110,4 @@ system-deps:
 clean: ## Remove what was built or installed here
 	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist bench/peers/*/node_modules
 
-.PHONY: bench-store help run build test check format vet lint generated validate-api vuln test-web test-deps js-clients page system-deps clean
+.PHONY: bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean

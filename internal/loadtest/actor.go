@@ -25,6 +25,7 @@ type actor struct {
 	polling bool
 	sync    bool // it calls sync after it has connected
 	auth    []byte
+	ack     []byte // the arguments of its acknowledgements
 
 	mu         sync.Mutex // guards what follows
 	client     *sioclient.Client
@@ -132,7 +133,7 @@ func (a *actor) Event(c *sioclient.Client, name, args []byte, ack int64) {
 	case d.Message.Event:
 		a.message(args)
 		if ack >= 0 && !a.run.opts.NoAcks {
-			_ = c.Ack(ack) // a connection that ends says so in Closed
+			_ = c.Ack(ack, a.ack) // a connection that ends says so in Closed
 		}
 	case d.Delivered.Event:
 		a.position(d.Delivered, args, (*stream).deliveredUpTo)

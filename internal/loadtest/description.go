@@ -54,6 +54,7 @@ type event struct {
 	Conversation string `yaml:"conversation"` // field
 	Seq          string `yaml:"seq"`          // field
 	Text         string `yaml:"text"`         // field
+	Ack          string `yaml:"ack"`          // what recipients acknowledge with, JSON: {user}; default nothing
 }
 
 // Xabar describes a Xabar gateway.

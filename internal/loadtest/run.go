@@ -164,6 +164,9 @@ func (r *run) newActor(i int) (*actor, error) {
 	if auth != "" {
 		a.auth = request{Payload: auth}.fill("token", string(quotedToken), "user", a.user)
 	}
+	if ack := r.desc.Message.Ack; ack != "" {
+		a.ack = request{Payload: ack}.fill("user", a.user)
+	}
 	return a, nil
 }
 

@@ -262,10 +262,11 @@ func (c *Client) Emit(event string, payload []byte, onAck func(args []byte)) err
 	return c.sendLocked(p)
 }
 
-// Ack answers an event with no argument.
-func (c *Client) Ack(id int64) error {
-	var buf [32]byte
-	return c.send(append(strconv.AppendInt(append(buf[:0], "43"...), id, 10), "[]"...))
+// Ack answers an event with args: JSON, separated by commas.
+func (c *Client) Ack(id int64, args []byte) error {
+	var buf [64]byte
+	p := append(strconv.AppendInt(append(buf[:0], "43"...), id, 10), '[')
+	return c.send(append(append(p, args...), ']'))
 }
 
 func (c *Client) send(packet []byte) error {
