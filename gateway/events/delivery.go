@@ -118,6 +118,9 @@ func (w *worker) emitMessage(e *chat.MessageStored, after int64, late bool) {
 	if e.MemberIDs == nil {
 		h.noteMissed(m.ConversationID, m.Seq)
 	}
+	if h.endsTyping {
+		h.endTyping(m.ConversationID, m.SenderID, e.MemberIDs)
+	}
 	f := fanOut{w: w, e: e, after: after, late: late}
 	if e.MemberIDs != nil {
 		for _, member := range e.MemberIDs {

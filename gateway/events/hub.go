@@ -66,15 +66,17 @@ const (
 // Hub delivers to the sockets of this node. Make it with New, give it to
 // chat.NewService as the Broadcaster, then Attach both to a namespace and Run.
 type Hub struct {
-	cfg     Config
-	log     *slog.Logger
-	service *chat.Service
-	pres    chat.Presence
-	ns      *socketio.Namespace
-	spaces  []*socketio.Namespace // ns, and those of dialects
-	views   map[viewKey]*view
-	names   *nameTable
-	actions map[string]action // by the standard event's name
+	cfg        Config
+	log        *slog.Logger
+	service    *chat.Service
+	pres       chat.Presence
+	ns         *socketio.Namespace
+	spaces     []*socketio.Namespace // ns, and those of dialects
+	views      map[viewKey]*view
+	names      *nameTable
+	actions    map[string]action // by the standard event's name
+	ends       typingEnds
+	endsTyping bool // some dialect is told of the end
 
 	users   userTable
 	gaps    gapTable
@@ -163,6 +165,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	close(h.stopped)
 	running.Wait()
 	h.reads.close()
+	h.ends.close()
 	return nil
 }
 

@@ -42,6 +42,7 @@ func (h *Hub) addViews() {
 			c.view.receive(c, e)
 		})
 	}
+	h.endsTyping = h.dialectsEndTyping()
 }
 
 // chooseView finds the view of a socket by what its client asked for, nil for the
@@ -66,7 +67,7 @@ func (h *Hub) chooseView(s *socketio.Socket, asked string) (*view, error) {
 
 // hides says whether the dialect shows nothing of a conversation with these members:
 // those of a direct one, or nil.
-func (v *view) hides(pair []chat.ID) bool { return v.d.DirectOnly && pair == nil }
+func (v *view) hides(pair []chat.ID) bool { return v != nil && v.d.DirectOnly && pair == nil }
 
 // catchesUp says whether the view's sockets are caught up by the server.
 func (v *view) catchesUp() bool { return v.d.Server["message"] != nil }
@@ -85,41 +86,50 @@ func (h *Hub) rangeRooms(opts *socketio.BroadcastOptions, f func(*client)) {
 }
 
 // announce sends an event that has no place in the order to the clients that the
-// options select. What it is in a dialect may have to be looked up, in the pool.
+// options select, but those of whose view hidden says so.
 func (h *Hub) announce(opts *socketio.BroadcastOptions, hidden func(*view) bool, event string, payload any) {
-	if len(h.views) == 0 {
-		operator := h.ns.To(opts.Rooms...).Except(opts.Except...).Local()
-		if opts.Flags.Volatile {
-			operator = operator.Volatile()
-		}
-		if err := operator.Emit(event, payload); err != nil {
-			h.log.Warn("an event was not sent", "event", event, "error", err)
-		}
+	if len(h.views) > 0 {
+		h.announceTo(h.clientsOf(opts, hidden, event), opts.Flags.Volatile, event, payload)
 		return
 	}
-	var standard []*client
-	others := map[*view][]*client{}
+	operator := h.ns.To(opts.Rooms...).Except(opts.Except...).Local()
+	if opts.Flags.Volatile {
+		operator = operator.Volatile()
+	}
+	if err := operator.Emit(event, payload); err != nil {
+		h.log.Warn("an event was not sent", "event", event, "error", err)
+	}
+}
+
+// clientsOf are the clients that the options select and that are told of the event, by
+// view; those without one under nil.
+func (h *Hub) clientsOf(opts *socketio.BroadcastOptions, hidden func(*view) bool, event string) map[*view][]*client {
+	clients := map[*view][]*client{}
 	h.rangeRooms(opts, func(c *client) {
-		switch {
-		case c.view == nil:
-			standard = append(standard, c)
-		case c.view.d.Server[event] != nil && !hidden(c.view):
-			others[c.view] = append(others[c.view], c)
+		if !hidden(c.view) && (c.view == nil || c.view.d.Server[event] != nil) {
+			clients[c.view] = append(clients[c.view], c)
 		}
 	})
-	if len(standard) > 0 {
+	return clients
+}
+
+// announceTo encodes an event once for each view. What it is in a dialect may have to be
+// looked up, in the pool.
+func (h *Hub) announceTo(clients map[*view][]*client, volatile bool, event string, payload any) {
+	if standard := clients[nil]; len(standard) > 0 {
 		prepared, err := h.ns.Prepare(event, nil, payload)
-		h.sendAll(standard, prepared, err, event, opts.Flags.Volatile)
+		h.sendAll(standard, prepared, err, event, volatile)
 	}
-	if len(others) == 0 {
+	delete(clients, nil)
+	if len(clients) == 0 {
 		return
 	}
 	h.reads.run(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
-		for v, clients := range others {
+		for v, list := range clients {
 			prepared, err := v.prepare(ctx, chat.Actor{}, event, payload) // no message in it
-			h.sendAll(clients, prepared, err, event, opts.Flags.Volatile)
+			h.sendAll(list, prepared, err, event, volatile)
 		}
 	})
 }

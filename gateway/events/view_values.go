@@ -17,6 +17,8 @@ func (h *Hub) announcement(ctx context.Context, actor chat.Actor, needs dialect.
 	switch p := payload.(type) {
 	case typingPayload:
 		user = p.UserID
+	case typingEndedPayload:
+		user = p.UserID
 	case chat.PresenceState:
 		user = p.UserID
 	default:

@@ -80,17 +80,15 @@ type typingPayload struct {
 
 // typing shows it to the other members' sockets of this node.
 func (h *Hub) typing(e chat.TypingStarted) {
-	opts := socketio.BroadcastOptions{Except: []string{userRoom(e.UserID)}}
-	if e.MemberIDs == nil {
-		opts.Rooms = []string{conversationRoom(e.ConversationID)}
-	}
-	for _, member := range e.MemberIDs {
-		if member != e.UserID {
-			opts.Rooms = append(opts.Rooms, userRoom(member))
+	hidden := func(v *view) bool { return v.hides(e.MemberIDs) }
+	if h.endsTyping {
+		end := func() { h.endTyping(e.ConversationID, e.UserID, e.MemberIDs) }
+		if !h.ends.start(typingEnd{e.ConversationID, e.UserID}, end) {
+			hidden = func(v *view) bool { return v.hides(e.MemberIDs) || v != nil && v.d.Server["typing:ended"] != nil }
 		}
 	}
+	opts := othersRooms(e.ConversationID, e.UserID, e.MemberIDs)
 	opts.Flags.Volatile = true
-	hidden := func(v *view) bool { return v.hides(e.MemberIDs) }
 	h.announce(&opts, hidden, "typing", typingPayload{e.ConversationID, e.UserID, chat.TypingExpires.Milliseconds()})
 }
 
