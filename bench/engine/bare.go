@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -44,25 +43,31 @@ func (h *bareHub) read(c *bareConn) {
 		_ = c.Close()
 	}()
 	buf := make([]byte, bareRead)
-	var in bytes.Reader
-	for {
-		n, err := c.Read(buf)
+	have := 0
+	for have < len(buf) {
+		n, err := c.Read(buf[have:])
 		if err != nil {
 			return
 		}
-		in.Reset(buf[:n])
-		for in.Len() > 0 { // the benchmark's frames come whole
-			head, err := ws.ReadHeader(&in)
-			if err != nil {
-				return
-			}
-			payload := make([]byte, head.Length)
-			if _, err := io.ReadFull(&in, payload); err != nil {
-				return
-			}
-			ws.Cipher(payload, head.Mask, 0)
-			h.handle(c, payload)
+		have += n
+		used := h.frames(c, buf[:have])
+		have = copy(buf, buf[used:have]) // a frame that is not complete
+	}
+}
+
+// frames handles the complete frames in b and returns their size.
+func (h *bareHub) frames(c *bareConn, b []byte) (used int) {
+	var in bytes.Reader
+	for {
+		in.Reset(b[used:])
+		head, err := ws.ReadHeader(&in)
+		if err != nil || int64(in.Len()) < head.Length {
+			return used
 		}
+		payload := make([]byte, head.Length)
+		used = len(b) - in.Len() + copy(payload, b[len(b)-in.Len():])
+		ws.Cipher(payload, head.Mask, 0)
+		h.handle(c, payload)
 	}
 }
 

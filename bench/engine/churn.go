@@ -44,10 +44,11 @@ func (b *bench) churning(ctx context.Context) (figures, error) {
 	if err := errors.Join(err, <-moved); err != nil {
 		return nil, err
 	}
-	return figures{
-		atRest: rest.micros(), inChurn: churn.micros(), churnFactor: churn.micros() / rest.micros(),
-		"large room, members": float64(len(conns)),
-	}, nil
+	f := figures{atRest: rest.micros(), inChurn: churn.micros(), "large room, members": float64(len(conns))}
+	if rest.cpu > 0 {
+		f[churnFactor] = churn.micros() / rest.micros()
+	}
+	return f, nil
 }
 
 func (b *bench) measureRoom(ctx context.Context, p *publisher) (work, error) {

@@ -13,7 +13,7 @@
 // whatever the machine does meanwhile; ratios are formed within a round, and the table has
 // their median and spread.
 //
-// It prints a table and whether the targets are met, writes results.json and plot.svg, and
+// It prints a table and whether the targets are met, writes table.txt, results.json and plot.svg, and
 // exits with 1 if a target is missed.
 package main
 
@@ -77,7 +77,7 @@ func parseFlags() *config {
 	names := strings.Join(peerNames(), ",")
 	peers := flag.String("peers", names, "who runs")
 	only := flag.String("only", strings.Join(scenarioNames(), ","), "what is measured")
-	flag.StringVar(&c.out, "out", filepath.Join("bench", "results", "engine"), "folder for results.json and plot.svg")
+	flag.StringVar(&c.out, "out", filepath.Join("bench", "results", "engine"), "folder for table.txt, results.json and plot.svg")
 	flag.Parse()
 	c.peers, c.only = strings.Split(*peers, ","), strings.Split(*only, ",")
 	return c
@@ -117,13 +117,9 @@ func run(ctx context.Context, c *config) (met bool, err error) {
 			}
 		}
 	}
-	fmt.Print(report.table())
-	for _, f := range report.failures {
-		fmt.Println("FAILED", f)
-	}
-	verdicts, met := report.verdicts()
-	fmt.Print(verdicts)
-	return met, errors.Join(report.writeJSON(), report.writePlot())
+	text, met := report.text()
+	fmt.Print(text)
+	return met, errors.Join(report.write("table.txt", []byte(text)), report.writeJSON(), report.writePlot())
 }
 
 // measure runs one scenario against a fresh process of p.

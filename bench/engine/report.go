@@ -72,15 +72,26 @@ func spreadOf(values []float64) spread {
 // ratio is the figure of a to that of b, formed round by round.
 func (r *report) ratio(figure, a, b string) (spread, bool) {
 	x, y := r.values[figure][a], r.values[figure][b]
-	n := min(len(x), len(y))
-	if n == 0 {
-		return spread{}, false
+	var ratios []float64
+	for i := range min(len(x), len(y)) {
+		if y[i] > 0 { // less than a tick of /proc is nothing to compare with
+			ratios = append(ratios, x[i]/y[i])
+		}
 	}
-	ratios := make([]float64, n)
-	for i := range n {
-		ratios[i] = x[i] / y[i]
+	return spreadOf(ratios), len(ratios) > 0
+}
+
+// text is the table, what failed and the verdicts, under a line that says where and when.
+func (r *report) text() (text string, met bool) {
+	m := thisMachine()
+	text = fmt.Sprintf("%s, %d CPUs, Linux %s, %s, Node %s, %s; %d rounds of %s\n",
+		m.CPU, m.CPUs, m.Kernel, m.Go, m.Node, time.Now().UTC().Format(time.DateOnly), r.config.rounds, r.config.duration)
+	text += "median (least..most), and the median ratio to ours\n" + r.table()
+	for _, f := range r.failures {
+		text += "FAILED " + f + "\n"
 	}
-	return spreadOf(ratios), true
+	verdicts, met := r.verdicts()
+	return text + verdicts, met
 }
 
 // table has a line for each figure and a column for each server: the median, the ends, and in brackets the
