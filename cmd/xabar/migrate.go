@@ -33,7 +33,7 @@ func (c *migrateUpCmd) Run(ctx context.Context, std streams) error {
 		if err := migrations.Up(ctx, dialect, db); err != nil {
 			return err
 		}
-		if err := c.withQueue(ctx, func(queue.Queue) error { return nil }); err != nil {
+		if err := c.withQueue(ctx, true, func(queue.Queue) error { return nil }); err != nil {
 			return err
 		}
 		return printStatus(ctx, std.out, dialect, db)

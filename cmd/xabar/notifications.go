@@ -26,7 +26,7 @@ type notificationsListCmd struct {
 
 // Run prints a table. It has ids, and nothing of what was written.
 func (c *notificationsListCmd) Run(ctx context.Context, std streams) error {
-	return c.withQueue(ctx, func(q queue.Queue) error {
+	return c.withQueue(ctx, false, func(q queue.Queue) error {
 		jobs, err := q.List(ctx, chat.JobQuery{Failed: c.Failed, Limit: c.Limit})
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func (c *notificationsRetryCmd) Run(ctx context.Context, std streams) error {
 	if c.All == (len(c.IDs) > 0) {
 		return usageError{errors.New("name notifications by their ids, or say --all")}
 	}
-	return c.withQueue(ctx, func(q queue.Queue) error {
+	return c.withQueue(ctx, false, func(q queue.Queue) error {
 		ids := c.IDs
 		if c.All {
 			failed, err := q.List(ctx, chat.JobQuery{Failed: true, Limit: 1000})
@@ -78,11 +78,11 @@ func (c *notificationsRetryCmd) Run(ctx context.Context, std streams) error {
 }
 
 // withQueue opens the queue of the database for f and closes it.
-func (s Storage) withQueue(ctx context.Context, f func(queue.Queue) error) (err error) {
+func (s Storage) withQueue(ctx context.Context, migrate bool, f func(queue.Queue) error) (err error) {
 	if err := s.mustExist(); err != nil {
 		return err
 	}
-	q, err := queue.Open(ctx, s.url(), queue.Options{Logger: slog.New(slog.DiscardHandler), Migrate: true})
+	q, err := queue.Open(ctx, s.url(), queue.Options{Logger: slog.New(slog.DiscardHandler), Migrate: migrate})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"xabar/migrations"
 )
 
 // migrate brings River's schema up to date.
@@ -27,6 +29,22 @@ func migrate[TTx any](ctx context.Context, driver riverdriver.Driver[TTx], log *
 	}
 	if err != nil {
 		return fmt.Errorf("queue: migrate: %w", err)
+	}
+	return nil
+}
+
+// check refuses a schema that is older than this program's River.
+func check[TTx any](ctx context.Context, driver riverdriver.Driver[TTx], log *slog.Logger) error {
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(log)})
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	result, err := migrator.Validate(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("queue: look at the schema: %w", err)
+	}
+	if !result.OK {
+		return fmt.Errorf("queue: %w", migrations.ErrOlder)
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ type Options struct {
 	// has failed. Default: 10 s, growing, about a day in all.
 	Pauses []time.Duration
 	Logger *slog.Logger // default slog's
-	// Migrate brings River's schema up to date first.
+	// Migrate brings River's schema up to date first; else an older one is refused
+	// (migrations.ErrOlder).
 	Migrate bool
 	// Poll is how often new jobs are looked for, beside being told; default 1 s.
 	Poll time.Duration
@@ -112,6 +113,8 @@ func openSQLite(ctx context.Context, path string, opts Options) (Queue, error) {
 	driver := riversqlite.New(db)
 	if opts.Migrate {
 		err = migrate(ctx, driver, opts.Logger)
+	} else {
+		err = check(ctx, driver, opts.Logger)
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -137,6 +140,8 @@ func openPostgres(ctx context.Context, url string, opts Options) (Queue, error) 
 	driver := riverpgxv5.New(pool)
 	if opts.Migrate {
 		err = migrateAlone(ctx, pool, func() error { return migrate(ctx, driver, opts.Logger) })
+	} else {
+		err = check(ctx, driver, opts.Logger)
 	}
 	if err != nil {
 		pool.Close()

@@ -16,6 +16,7 @@ import (
 
 	"xabar/chat"
 	"xabar/internal/testkit/pgtest"
+	"xabar/migrations"
 	"xabar/persistence"
 	"xabar/persistence/queue"
 )
@@ -221,6 +222,37 @@ func TestLater(t *testing.T) {
 			t.Errorf("came again as attempt %d after %v", two.Number, two.at.Sub(one.at))
 		}
 		state(t, q, "done")
+	})
+}
+
+// TestSchema: one that is not there is refused, where nobody may migrate.
+func TestSchema(t *testing.T) {
+	on(t, func(t *testing.T, url string) {
+		if q, err := queue.Open(t.Context(), url, queue.Options{Logger: silent()}); !errors.Is(err, migrations.ErrOlder) || q != nil {
+			t.Errorf("without a schema: %v, %v", q, err)
+		}
+		// Nodes that start together.
+		var opening sync.WaitGroup
+		for range 4 {
+			opening.Go(func() {
+				q, err := queue.Open(t.Context(), url, queue.Options{Logger: silent(), Migrate: true})
+				if err != nil {
+					t.Errorf("together: %v", err)
+					return
+				}
+				if err := q.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		opening.Wait()
+		q, err := queue.Open(t.Context(), url, queue.Options{Logger: silent()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
