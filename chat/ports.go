@@ -124,6 +124,9 @@ type ConversationStore interface {
 	// UnreadTotal is the sum of unread over user's conversations that are not
 	// muted now.
 	UnreadTotal(ctx context.Context, user ID) (int64, error)
+	// UnreadTotals are those of several users, in one query. A user that does not exist
+	// has 0.
+	UnreadTotals(ctx context.Context, users []ID) (map[ID]int64, error)
 
 	// AddMembers adds users to a group; those who are members stay as they are.
 	// They see messages after the group's lastSeq of that moment. It returns who

@@ -414,9 +414,9 @@ func (s *Service) Session(ctx context.Context, user ID) (Session, error) {
 	return s.store.Session(ctx, user)
 }
 
-// UnreadTotal is the user's unread over conversations that are not muted.
-func (s *Service) UnreadTotal(ctx context.Context, user ID) (int64, error) {
-	return s.store.UnreadTotal(ctx, user)
+// UnreadTotals are the users' unread over conversations that are not muted.
+func (s *Service) UnreadTotals(ctx context.Context, users []ID) (map[ID]int64, error) {
+	return s.store.UnreadTotals(ctx, users)
 }
 
 // Shard spreads conversations over n workers, always the same way.

@@ -68,7 +68,9 @@ func (s *quickStore) Session(context.Context, chat.ID) (chat.Session, error) {
 	return chat.Session{}, nil
 }
 
-func (s *quickStore) UnreadTotal(context.Context, chat.ID) (int64, error) { return 0, nil }
+func (s *quickStore) UnreadTotals(context.Context, []chat.ID) (map[chat.ID]int64, error) {
+	return nil, nil
+}
 
 func (s *quickStore) SetLastSeen(context.Context, map[chat.ID]time.Time) error { return nil }
 

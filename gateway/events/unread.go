@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,10 +98,14 @@ func (t *unreadTracker) run(ctx context.Context) {
 	}
 }
 
+// unreadBatch bounds the users of one query.
+const unreadBatch = 500
+
 // tell handles the users whose turn it is and says whether others wait.
 func (t *unreadTracker) tell(now time.Time) (more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var due []chat.ID
 	for user := range t.dirty {
 		state := t.users[user]
 		if state == nil {
@@ -113,23 +118,39 @@ func (t *unreadTracker) tell(now time.Time) (more bool) {
 		}
 		delete(t.dirty, user)
 		state.next = now.Add(unreadInterval)
-		t.hub.reads.run(func() { t.ask(user, state) })
+		due = append(due, user)
+	}
+	for batch := range slices.Chunk(due, unreadBatch) {
+		t.hub.reads.run(func() { t.ask(batch) })
 	}
 	return more
 }
 
-func (t *unreadTracker) ask(user chat.ID, state *unreadState) {
+// ask reads the users' totals in one query and tells those that changed.
+func (t *unreadTracker) ask(users []chat.ID) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	total, err := t.hub.service.UnreadTotal(ctx, user)
+	totals, err := t.hub.service.UnreadTotals(ctx, users)
 	if err != nil {
-		t.hub.log.Debug("an unread total could not be read", "error", err)
-		t.changed(user) // again in a while
+		t.hub.log.Debug("unread totals could not be read", "error", err)
+		for _, user := range users {
+			t.changed(user) // again in a while
+		}
 		return
 	}
+	for _, user := range users {
+		t.emit(user, totals[user])
+	}
+}
+
+// emit tells a user's sockets the total, if it is another one than they know.
+func (t *unreadTracker) emit(user chat.ID, total int64) {
 	t.mu.Lock()
-	news := state.total != total
-	state.total = total
+	state := t.users[user]
+	news := state != nil && state.total != total
+	if news {
+		state.total = total
+	}
 	t.mu.Unlock()
 	if !news {
 		return

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -90,6 +91,28 @@ func (s *Store) UnreadTotal(ctx context.Context, user chat.ID) (int64, error) {
 		s.settler.noticed(user, loose)
 	}
 	return unread, err
+}
+
+// unreadTotalsSQL asks for each user what looseSQL tells of one, by the same index reads.
+var unreadTotalsSQL = `
+SELECT i.usr, t.unread, t.loose
+FROM unnest($1::uuid[]) AS i (usr)
+CROSS JOIN LATERAL (WITH ` + strings.ReplaceAll(looseSQL, "$1", "i.usr") + ` SELECT unread, loose FROM total) t`
+
+// UnreadTotals implements chat.ConversationStore.
+func (s *Store) UnreadTotals(ctx context.Context, users []chat.ID) (map[chat.ID]int64, error) {
+	totals := make(map[chat.ID]int64, len(users))
+	_, err := collect(ctx, s, func(rows pgx.Rows) (struct{}, error) {
+		var user chat.ID
+		var unread, loose int64
+		err := rows.Scan(&user, &unread, &loose)
+		if err == nil {
+			totals[user] = unread
+			s.settler.noticed(user, loose)
+		}
+		return struct{}{}, err
+	}, unreadTotalsSQL, users, s.now())
+	return totals, interpret(err)
 }
 
 // sessionSQL: what is undelivered is never settled.

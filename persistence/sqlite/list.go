@@ -71,6 +71,19 @@ func (s *Store) UnreadTotal(ctx context.Context, user chat.ID) (int64, error) {
 	return total, translate(ctx, err)
 }
 
+// UnreadTotals asks for one after the other: there is no way to the database that could be saved.
+func (s *Store) UnreadTotals(ctx context.Context, users []chat.ID) (map[chat.ID]int64, error) {
+	totals := make(map[chat.ID]int64, len(users))
+	for _, user := range users {
+		total, err := s.UnreadTotal(ctx, user)
+		if err != nil {
+			return nil, err
+		}
+		totals[user] = total
+	}
+	return totals, nil
+}
+
 const sessionQuery = `
 SELECT c.id, c.kind, c.last_seq, m.last_delivered_seq, m.last_read_seq, m.muted_until
 FROM members m JOIN conversations c ON c.id = m.conversation_id

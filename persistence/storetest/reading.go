@@ -308,6 +308,11 @@ var listCases = map[string]func(*env){
 			e.Helper()
 			total, err := e.store.UnreadTotal(e.ctx, me)
 			e.ok(err, "UnreadTotal")
+			totals, err := e.store.UnreadTotals(e.ctx, []chat.ID{x, me, {1}})
+			e.ok(err, "UnreadTotals")
+			if totals[me] != want || totals[x] < 0 || totals[chat.ID{1}] != 0 {
+				e.Errorf("totals %v, want %d for %s and none for a stranger", totals, want, me)
+			}
 			session, err := e.store.Session(e.ctx, me)
 			e.ok(err, "Session")
 			for _, limit := range []int{1, 50} {
