@@ -56,7 +56,7 @@ func (n *Notifier) Notify(ctx context.Context, notification chat.Notification, t
 	if err != nil {
 		return chat.Outcome{}, err
 	}
-	request, err := http.NewRequest(http.MethodPost, n.server, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, n.server, bytes.NewReader(body))
 	if err != nil {
 		return chat.Outcome{}, errors.New("the server's URL can't be used")
 	}

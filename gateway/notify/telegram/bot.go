@@ -93,7 +93,7 @@ func (b *Bot) call(ctx context.Context, timeout time.Duration, method string, pa
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequest(http.MethodPost, b.base+method, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.base+method, bytes.NewReader(body))
 	if err != nil {
 		return errors.New("the Bot API's URL can't be used") // err has the token
 	}

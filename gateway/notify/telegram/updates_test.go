@@ -35,13 +35,12 @@ func eventually(t *testing.T, what string, done func() bool) {
 
 // world is a bot, its API and a store with two users.
 type world struct {
-	t         *testing.T
-	api       *notifytest.Telegram
-	bot       *Bot
-	store     chat.Store
-	links     *Links
-	ada, bob  chat.ID
-	newCaller func() *outbound.Caller
+	t        *testing.T
+	api      *notifytest.Telegram
+	bot      *Bot
+	store    chat.Store
+	links    *Links
+	ada, bob chat.ID
 }
 
 func newWorld(t *testing.T) *world {
