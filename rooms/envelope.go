@@ -105,7 +105,6 @@ type envelopeWriter struct{ b []byte }
 func (w *envelopeWriter) id(id chat.ID)     { w.b = append(w.b, id[:]...) }
 func (w *envelopeWriter) int(n int64)       { w.b = binary.AppendVarint(w.b, n) }
 func (w *envelopeWriter) time(t time.Time)  { w.int(t.UnixMilli()) }
-func (w *envelopeWriter) string(s string)   { w.int(int64(len(s))); w.b = append(w.b, s...) }
 func (w *envelopeWriter) kind(k chat.Kind)  { w.bool(k == chat.Group) }
 func (w *envelopeWriter) bytes(data []byte) { w.int(int64(len(data))); w.b = append(w.b, data...) }
 

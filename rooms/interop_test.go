@@ -218,10 +218,10 @@ func (s nodeSide) serverSideAck(event string, arg any) string {
 // table is one case's clients: two on each server, in rooms a and b of its own.
 type table struct {
 	*testing.T
-	m          *mixed
-	from       side
-	a, b, both string // rooms
-	all        []*guest
+	m    *mixed
+	from side
+	a, b string // rooms
+	all  []*guest
 }
 
 type guest struct {

@@ -39,7 +39,7 @@ func newQuickStore() *quickStore {
 func (s *quickStore) members() []chat.ID { return []chat.ID{s.users[0].ID, s.users[1].ID} }
 
 func (s *quickStore) EnsureUser(_ context.Context, ref chat.UserRef, _ string) (chat.User, error) {
-	users, err := s.ResolveUsers(nil, []chat.UserRef{ref})
+	users, err := s.ResolveUsers(context.Background(), []chat.UserRef{ref})
 	if err != nil {
 		return chat.User{}, err
 	}

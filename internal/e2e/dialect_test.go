@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -542,8 +543,8 @@ func TestUnknownDialectsAreRefused(t *testing.T) {
 		opts := testkit.ClientOptions{URL: w.gateway.URL, Token: tokenOf(t, "1"), Transports: []string{"websocket"}}
 		change(&opts)
 		err := w.js.Client(t, opts).Connect(testkit.Context(t))
-		refused, ok := err.(*testkit.Refused)
-		if !ok || testkit.Decode[replyError](testkit.Heard{Args: []json.RawMessage{refused.Data}}).Code != chat.CodeInvalidArgument {
+		var refused *testkit.Refused
+		if !errors.As(err, &refused) || testkit.Decode[replyError](testkit.Heard{Args: []json.RawMessage{refused.Data}}).Code != chat.CodeInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

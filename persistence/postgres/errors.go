@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"xabar/chat"
@@ -110,12 +109,4 @@ func badData(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code != stateGaveUp &&
 		(strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"))
-}
-
-// notFound turns an empty answer into not_found.
-func notFound(err error) error {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return chat.Errorf(chat.CodeNotFound, "")
-	}
-	return interpret(err)
 }

@@ -126,7 +126,7 @@ func (q *riverQueue[TTx]) Run(ctx context.Context, work chat.NotifyWork) error {
 	q.work.Store(&work)
 	if err := q.client.Start(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was to end before it had begun
 		}
 		return fmt.Errorf("queue: start: %w", err)
 	}
