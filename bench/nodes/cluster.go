@@ -87,12 +87,12 @@ func (b *bench) startNodes(ctx context.Context, n int, redisURL string) (nodes [
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, stopNodes(nodes))
+			err, nodes = errors.Join(err, stopNodes(nodes)), nil
 		}
 	}()
 	for i := range n {
 		args := []string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json",
-			"--data-dir", filepath.Join(b.dir, fmt.Sprint("node", i)), "--database-url", database, "--jwt-secret", secret,
+			"--data-dir", filepath.Join(b.dir, fmt.Sprint("node", b.made, "-", i)), "--database-url", database, "--jwt-secret", secret,
 			"--limit-events", "off", "--limit-sends", "off", "--limit-handshakes", "off", "--limit-connections", "off",
 			"--limit-conversations", "off"}
 		if redisURL != "" {

@@ -31,52 +31,77 @@ type cost struct {
 
 func (c cost) total() float64 { return c.gateway + c.redis }
 
+// deployment is a setup with its users, ready to talk.
+type deployment struct {
+	nodes []*node
+	crowd *crowd
+}
+
+func (d *deployment) close() error {
+	d.crowd.close()
+	return stopNodes(d.nodes)
+}
+
 // cost measures a direct message, stored, answered, acknowledged by its recipient's
 // device and announced as delivered to its sender: with its users on one node and on
-// two, in rounds, so that all meet the same moods of the machine.
-func (b *bench) cost(ctx context.Context, r *report) error {
+// two. The setups take turns, a moment each, so that all meet the same moods of the
+// machine; while one talks the others are idle.
+func (b *bench) cost(ctx context.Context, r *report) (err error) {
+	var all []*deployment
+	defer func() {
+		for _, d := range all {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	for _, s := range setups {
+		d, err := b.deploy(ctx, s)
+		all = append(all, d)
+		if err == nil {
+			err = d.crowd.run(warmUp, 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	r.closed, r.paced = make([][]cost, len(setups)), make([][]cost, len(setups))
+	pause := time.Second * time.Duration(b.pairs) / time.Duration(b.rate)
 	for range b.rounds {
-		for i, s := range setups {
-			closed, paced, err := b.measureCost(ctx, s)
+		for i, d := range all {
+			closed, err := b.load(d, 0)
+			if err != nil {
+				return err
+			}
+			paced, err := b.load(d, pause)
 			if err != nil {
 				return err
 			}
 			r.closed[i], r.paced[i] = append(r.closed[i], closed), append(r.paced[i], paced)
 			r.progress("%-24s one after the other: %5.0f/s %6.1f µs + Redis %5.1f;  %d/s: %6.1f µs + Redis %5.1f",
-				s.name, closed.perSecond, closed.gateway, closed.redis, b.rate, paced.gateway, paced.redis)
+				setups[i].name, closed.perSecond, closed.gateway, closed.redis, b.rate, paced.gateway, paced.redis)
 		}
 	}
 	return nil
 }
 
-func (b *bench) measureCost(ctx context.Context, s setup) (closed, paced cost, err error) {
+// deploy starts a setup and connects its users. The deployment is to be closed also
+// after an error.
+func (b *bench) deploy(ctx context.Context, s setup) (*deployment, error) {
 	url := ""
 	if s.redis {
 		url = b.redis.url
 	}
-	nodes, err := b.startNodes(ctx, s.nodes, url)
-	if err != nil {
-		return closed, paced, err
+	d := &deployment{crowd: &crowd{ctx: ctx}}
+	var err error
+	if d.nodes, err = b.startNodes(ctx, s.nodes, url); err != nil {
+		return d, err
 	}
-	defer func() { err = errors.Join(err, stopNodes(nodes)) }()
-	c, err := startCrowd(ctx, b.pairs, nodes[0], nodes[len(nodes)-1])
-	defer c.close()
-	if err != nil {
-		return closed, paced, err
-	}
-	if err := c.run(warmUp, 0); err != nil {
-		return closed, paced, err
-	}
-	if closed, err = b.load(c, nodes, 0); err != nil {
-		return closed, paced, err
-	}
-	paced, err = b.load(c, nodes, time.Second*time.Duration(b.pairs)/time.Duration(b.rate))
-	return closed, paced, err
+	d.crowd, err = startCrowd(ctx, b.pairs, d.nodes[0], d.nodes[len(d.nodes)-1])
+	return d, err
 }
 
 // load lets the crowd talk and divides what the processes used by the messages.
-func (b *bench) load(c *crowd, nodes []*node, pause time.Duration) (cost, error) {
+func (b *bench) load(d *deployment, pause time.Duration) (cost, error) {
+	nodes, c := d.nodes, d.crowd
 	used := func() (gateway, redis time.Duration, err error) {
 		for _, n := range nodes {
 			cpu, failed := n.CPU()
