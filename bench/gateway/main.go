@@ -80,11 +80,12 @@ func run(ctx context.Context, c *config) (err error) {
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", m.name, s.name, err)
 				}
-				fmt.Printf("%d  %-40s %-12s %s\n", round+1, m.name, s.name, r.add(m, s, result))
+				fmt.Printf("%d  %-52s %-12s %s\n", round+1, m.name, s.name, r.add(m, s, result))
 			}
-		}
-		if c.out != "" {
-			if err := r.write(c.out, round+1); err != nil {
+			if c.out == "" {
+				continue
+			}
+			if err := r.write(c.out, round+1); err != nil { // after each: whoever stops early has something
 				return err
 			}
 		}

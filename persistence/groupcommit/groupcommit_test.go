@@ -334,3 +334,31 @@ func BenchmarkEnqueue(b *testing.B) {
 		}
 	})
 }
+
+// TestGather: requests that come one after the other share a batch, and Close does not
+// wait for more.
+func TestGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int // of the shard's goroutine, until Close
+		b := New(Options{Gather: 20 * time.Millisecond}, func(_ context.Context, _ int, batch []*Item[int, int]) {
+			sizes = append(sizes, len(batch))
+		})
+		answered := 0
+		enqueue := func() { b.Enqueue(t.Context(), 0, 1, func(int, error) { answered++ }) }
+		for range 30 { // one every 2 ms
+			enqueue()
+			time.Sleep(2 * time.Millisecond)
+		}
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if answered != 30 || len(sizes) > 4 {
+			t.Errorf("%d answered in batches of %v", answered, sizes)
+		}
+		before := time.Now()
+		enqueue()
+		b.Close()
+		if answered != 31 || time.Since(before) != 0 {
+			t.Errorf("%d answered; Close took %v", answered, time.Since(before))
+		}
+	})
+}

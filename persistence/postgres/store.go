@@ -111,11 +111,16 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512,
 	}, s.execMoves)
 	s.closes = groupcommit.New(groupcommit.Options{
-		Shards: 1, QueueBound: opts.QueueBound, MaxBatch: 1024,
+		Shards: 1, QueueBound: opts.QueueBound, MaxBatch: 1024, Gather: closeGather,
 	}, s.execCloses)
 	s.settler = newSettler(s)
 	return s, nil
 }
+
+// closeGather is how long a message may stay in the outbox after its fan-out so that it
+// leaves it together with others. At a few hundred messages a second it would else be a
+// transaction for each.
+const closeGather = 20 * time.Millisecond
 
 func perShard(bound, shards int) int { return max(bound/shards, 1) }
 
