@@ -56,7 +56,7 @@ func measurements(d time.Duration) []measurement {
 		{name: "reconnect storm of 2,000, with sync", unit: "µs CPU a client", nodes: 1, redis: true,
 			options: loadtest.Options{Scenario: "reconnect", Users: 2222, Duration: max(d, 9*time.Second), Jitter: time.Second}, figure: cpu, target: 0.5},
 		{name: "idle connections, memory of the node", unit: "kB a connection", nodes: 1, redis: true,
-			options: loadtest.Options{Scenario: "idle", Users: idleUsers(), Duration: 2 * time.Second, Warmup: time.Second}, figure: gatewayMemory},
+			options: loadtest.Options{Scenario: "idle", Users: idleUsers(), Duration: max(d, 5*time.Second), Warmup: time.Second}, figure: gatewayMemory},
 	}
 }
 

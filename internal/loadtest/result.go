@@ -28,6 +28,7 @@ type Result struct {
 	Connect   Connecting      `json:"connect"`
 	Tool      Cost            `json:"tool"`
 
+	empty  map[string]Usage // before the first connection
 	before map[string]Usage
 	own    Usage
 }
@@ -92,6 +93,7 @@ func (r *run) newResult() *Result {
 func (r *Result) connected(run *run, before map[string]Usage, own Usage) {
 	runtime.GC()
 	n := float64(run.opts.Users)
+	r.empty = before
 	r.Connect.Latency = run.recorder.take()[Connected.String()]
 	r.Connect.PerClient, r.Connect.RSSPerConn = map[string]float64{}, map[string]float64{}
 	after, err := usageOf(run.opts.Processes)
@@ -136,6 +138,9 @@ func (r *Result) finish(run *run) error {
 	}
 	for name, u := range after {
 		r.Processes[name] = r.cost(r.before[name], u)
+		if r.Scenario == "idle" { // what they take in the long run, not while they come
+			r.Connect.RSSPerConn[name] = float64(u.RSS-r.empty[name].RSS) / 1000 / float64(r.Users)
+		}
 	}
 	r.Tool = r.cost(r.own, ownUsage())
 	return nil
