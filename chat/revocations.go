@@ -22,6 +22,7 @@ type Revocations struct {
 	store AdminStore
 	close func(AccessRevoked)
 	log   *slog.Logger
+	news  chan struct{} // holds one
 
 	mu    sync.RWMutex // guards the fields below
 	known map[ID]Revocation
@@ -34,13 +35,24 @@ type Revocations struct {
 // NewRevocations makes them. closeSockets is called for each revocation of another node
 // that was learned after Load, by Run, and ends the user's sockets on this node.
 func NewRevocations(store AdminStore, closeSockets func(AccessRevoked), log *slog.Logger) *Revocations {
-	return &Revocations{store: store, close: closeSockets, log: log, known: map[ID]Revocation{}, subjects: map[string]time.Time{}}
+	return &Revocations{
+		store: store, close: closeSockets, log: log, news: make(chan struct{}, 1),
+		known: map[ID]Revocation{}, subjects: map[string]time.Time{},
+	}
 }
 
 // Load learns everything that was revoked before.
 func (r *Revocations) Load(ctx context.Context) error {
 	_, err := r.learn(ctx)
 	return err
+}
+
+// Heard has Run learn at once: another node has said that it revoked something.
+func (r *Revocations) Heard() {
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
 }
 
 // Run learns what other nodes revoke until ctx ends.
@@ -52,6 +64,7 @@ func (r *Revocations) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		case <-r.news:
 		}
 		news, err := r.learn(ctx)
 		if err != nil && ctx.Err() == nil {

@@ -67,6 +67,9 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 			if err := a.hub.Receive(context.Background(), event); err != nil {
 				a.log.Debug("an event of another node came too late", "error", err)
 			}
+			if _, revoked := event.(chat.AccessRevoked); revoked {
+				a.revoked.Heard()
+			}
 		},
 		Published: func(e chat.MessageStored) { service().FannedOut(&e) },
 	})

@@ -182,7 +182,7 @@ func TestRedisStopsAndComesBack(t *testing.T) {
 	}
 }
 
-// CASES 32, without its notifications, and what a dead node had in its hands.
+// CASES 32; its notifications are notify's to test.
 func TestAKilledNodeLeavesNobodyOnline(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2, "--presence-ttl", "6s")
