@@ -250,7 +250,7 @@ func TestASlowReaderIsClosedAndComesBack(t *testing.T) {
 	sent := 0
 	slow := func() bool { return w.metric(`xabar_connections_closed_total`, `reason="slow consumer"`) > 0 }
 	for !slow() {
-		payloads := make([]any, 500)
+		payloads := make([]any, 200)
 		for i := range payloads {
 			sent++
 			payloads[i] = message(conversation.ID, fmt.Sprint("x", sent), text)
@@ -259,8 +259,12 @@ func TestASlowReaderIsClosedAndComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, answer := range answers {
-			if r, err := parseReply(answer.Value); err != nil || !r.OK {
+		for i, answer := range answers {
+			r, err := parseReply(answer.Value)
+			if err == nil && !r.OK && r.Error.Retryable {
+				r = a.ask("message:send", payloads[i]) // a busy machine: once more, as a client does
+			}
+			if err != nil || !r.OK {
 				t.Fatalf("%s, %v", answer.Value, err)
 			}
 		}

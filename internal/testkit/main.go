@@ -14,7 +14,7 @@ import (
 
 // Patience is how long a test waits for something that takes moments on an idle
 // machine. A test that ends by it has failed.
-const Patience = 20 * time.Second
+const Patience = 60 * time.Second
 
 // Main runs the tests of a package, ends what they share (stop), removes what was
 // built for them and fails when they leave goroutines behind.
