@@ -21,7 +21,9 @@ type talk struct {
 	sender, recipient *page
 	simple            *page // a third member whose page does not sync; may be nil
 	conversation      chat.ID
-	acknowledged      []chat.Message // in the order of the sends
+	laptop            *page            // a second device of the recipient; may be nil
+	acknowledged      []chat.Message   // in the order of the sends
+	pace              <-chan time.Time // each send waits for a tick, if there are any
 }
 
 // retrying makes the official client repeat what is not answered within half a
@@ -37,6 +39,9 @@ func (k *talk) keepTalking(t testing.TB, ctx context.Context, stop <-chan struct
 		case <-stop:
 			return
 		default:
+		}
+		if k.pace != nil {
+			<-k.pace
 		}
 		id := fmt.Sprintf("%s-%d", k.sender.user.User.Name, i)
 		for {
@@ -91,6 +96,7 @@ func (k *talk) check(t testing.TB) {
 		last = m.Seq
 	}
 	synced := decodeSync(t, k.recipient.must("sync", obj{"positions": obj{}}))
+	synced = slices.DeleteFunc(synced, func(c chat.SyncConversation) bool { return c.Conversation.ID != k.conversation })
 	if len(synced) != 1 || !slices.EqualFunc(synced[0].Messages, stored[:min(50, len(stored))], func(a, b chat.Message) bool { return a == b }) {
 		t.Error("sync and history give different messages")
 	}

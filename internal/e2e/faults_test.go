@@ -15,15 +15,20 @@ import (
 	"xabar/internal/testkit/redistest"
 )
 
-// broken is a cluster under load: everybody talks to somebody on another node,
-// half of them in a group with a third member on the third one.
+// broken is a cluster under load: everybody talks to somebody on another node, half of
+// them in a group with a third member on the third one, half with the second device of the
+// recipient there.
 type broken struct {
 	*cluster
 	t       *testing.T
 	proxies []*faultproxy.Proxy // between each node and Redis
 	talks   []*talk
+	movers  *movers // may be nil
 	sent    atomic.Int64
 }
+
+// presenceTTL is that of the clusters that are broken.
+const presenceTTL = 10 * time.Second
 
 func newBroken(t *testing.T) *broken {
 	t.Helper()
@@ -35,9 +40,16 @@ func newBroken(t *testing.T) *broken {
 		b.proxies = append(b.proxies, proxy)
 		urls = append(urls, "redis://"+proxy.Addr)
 	}
-	b.cluster = startCluster(t, redis, urls, nil)
-	b.talk()
+	b.start(redis, urls)
 	return b
+}
+
+// start starts the nodes and everybody who uses them.
+func (b *broken) start(redis *redistest.Server, urls []string, args ...string) {
+	b.t.Helper()
+	b.cluster = startCluster(b.t, redis, urls, append(args, "--presence-ttl", presenceTTL.String()))
+	b.talk()
+	b.movers = b.newMovers()
 }
 
 func (b *broken) talk() {
@@ -45,6 +57,7 @@ func (b *broken) talk() {
 		on := func(n int) *world { return b.nodes[(i+n)%3] }
 		k := &talk{sender: on(0).page(fmt.Sprint("s", i), retrying), recipient: on(1).page(fmt.Sprint("r", i))}
 		if i%2 == 0 {
+			k.laptop = on(2).page(fmt.Sprint("r", i))
 			k.conversation = k.sender.open(k.recipient).ID
 		} else {
 			k.simple = on(2).page(fmt.Sprint("t", i), simple)
@@ -58,7 +71,8 @@ func (b *broken) talk() {
 
 // during runs the load while something is broken and mended again, and then checks
 // everything: each acknowledged message is stored once, comes to every device once
-// and in order, and the positions reach the end.
+// and in order, positions reach the end and are the same on all devices, and everybody
+// knows who is there.
 func (b *broken) during(fault func()) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), 3*time.Minute)
@@ -69,7 +83,15 @@ func (b *broken) during(fault func()) {
 		talking.Go(func() { k.keepTalking(b.t, ctx, stop, &b.sent) })
 	}
 	b.goesOn()
+	var moving sync.WaitGroup
+	if b.movers != nil {
+		moving.Go(func() { b.movers.move(b.t, ctx) })
+	}
 	fault()
+	moving.Wait()
+	if b.movers != nil {
+		b.movers.check(b)
+	}
 	b.goesOn()
 	for _, node := range b.nodes {
 		node.ready("ok")
@@ -83,13 +105,47 @@ func (b *broken) during(fault func()) {
 	for _, k := range b.talks {
 		k.check(b.t)
 		last := k.acknowledged[len(k.acknowledged)-1].Seq
-		b.hasAll(k.recipient, k, last)
+		for _, p := range k.devices() {
+			b.hasAll(p, k, last)
+		}
 		k.recipient.must("message:delivered", obj{"conversationId": k.conversation, "seq": last})
 		if k.simple != nil {
-			b.hasAll(k.simple, k, last)
 			eventually(b.t, "everything is delivered to the simple page", func() bool {
 				return k.simple.view(k.conversation).LastDeliveredSeq == last
 			})
+		}
+		k.checkPositions(b.t, last)
+	}
+}
+
+// devices are those that hear the sender.
+func (k *talk) devices() []*page {
+	return slices.DeleteFunc([]*page{k.recipient, k.laptop, k.simple}, func(p *page) bool { return p == nil })
+}
+
+// checkPositions has everybody read everything, and compares what each device is told with
+// what it hears.
+func (k *talk) checkPositions(t *testing.T, last int64) {
+	t.Helper()
+	readers := k.devices()
+	for _, p := range readers {
+		if p != k.laptop {
+			p.must("message:read", obj{"conversationId": k.conversation, "seq": last})
+		}
+	}
+	for _, p := range readers {
+		eventually(t, p.user.User.Name+" has read everything on every device", func() bool {
+			view := p.view(k.conversation)
+			return view.LastReadSeq == last && view.LastDeliveredSeq == last && view.Unread == 0
+		})
+	}
+	eventually(t, "the sender knows that everything was read", func() bool {
+		view := k.sender.view(k.conversation)
+		return view.OthersReadSeq != nil && *view.OthersReadSeq == last && *view.OthersDeliveredSeq == last
+	})
+	for _, p := range append(readers, k.sender) {
+		if p != k.recipient {
+			p.hearsPosition("message:read", k.recipient, last)
 		}
 	}
 }
@@ -107,7 +163,7 @@ func (b *broken) goesOn() {
 func (b *broken) hasAll(p *page, k *talk, last int64) {
 	b.t.Helper()
 	stayed := len(p.Events("disconnect")) == 0
-	if p == k.recipient && !stayed {
+	if p != k.simple && !stayed {
 		return
 	}
 	missing := func() []int64 {
@@ -189,8 +245,8 @@ func TestFaultsLoseNothing(t *testing.T) {
 func TestASentinelFailoverLosesNothing(t *testing.T) {
 	t.Parallel()
 	sentinel := redistest.StartSentinel(t)
-	b := &broken{t: t, cluster: startCluster(t, sentinel.Master, slices.Repeat([]string{sentinel.URL}, 3), nil)}
-	b.talk()
+	b := &broken{t: t}
+	b.start(sentinel.Master, slices.Repeat([]string{sentinel.URL}, 3))
 	b.during(func() {
 		sentinel.Master.Kill()
 		b.goesOn()
@@ -202,8 +258,8 @@ func TestNodesShareARedisCluster(t *testing.T) {
 	redis := redistest.StartCluster(t)
 	for name, args := range map[string][]string{"classic": nil, "sharded": {"--redis-sharded"}} {
 		t.Run(name, func(t *testing.T) {
-			b := &broken{t: t, cluster: startCluster(t, redis.Masters[0], slices.Repeat([]string{redis.URL}, 3), args)}
-			b.talk()
+			b := &broken{t: t}
+			b.start(redis.Masters[0], slices.Repeat([]string{redis.URL}, 3), args...)
 			b.during(func() {})
 		})
 	}
