@@ -262,6 +262,7 @@ func machine() string {
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		lines = append(lines, "* load average at the end: "+strings.Join(strings.Fields(string(load))[:3], " "))
 	}
+	lines = append(lines, "* load averages far above the number of CPUs mean that other programs ran: then read the ratios, and those with care")
 	return strings.Join(lines, "\n")
 }
 
