@@ -68,6 +68,10 @@ validate-api: ## Drive every operation and status of the HTTP API against its de
 bench-store: ## Measure the PostgreSQL store against pgbench (starts its own PostgreSQL; ROUNDS=3)
 	$(GO) run ./bench/store -rounds $(or $(ROUNDS),3)
 
+bench-nodes: ## Measure what several nodes cost, write docs/benchmarks/nodes.md (FLAGS='-rounds 3 -only cost')
+	@mkdir -p docs/benchmarks
+	$(GO) run ./bench/nodes -write docs/benchmarks/nodes.md $(FLAGS)
+
 bench: bench/peer-node/node_modules/.package-lock.json ## Measure the gateway beside its Node peer, write docs/benchmarks.md (BENCH='-rounds 1' and more)
 	$(GO) run ./bench/gateway $(BENCH)
 
@@ -110,4 +114,4 @@ system-deps:
 clean: ## Remove what was built or installed here
 	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist bench/peers/*/node_modules
 
-.PHONY: bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean
+.PHONY: bench-nodes bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean

@@ -26,7 +26,9 @@ import (
 // are degraded.
 func TestAPassword(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--requirepass", "secret of all", "--user", "xabar", "on", ">secret of one", "~xabar:*", "&*", "+@all")
+	// The user may do what docs/guides/several-nodes.md says.
+	server := redistest.Start(t, "--requirepass", "secret of all", "--user", "xabar", "on", ">secret of one", "~xabar:*", "&*",
+		"+@all", "-@dangerous", "+info", "+cluster")
 	for name, credentials := range map[string]string{"of all": ":secret%20of%20all@", "of a user": "xabar:secret%20of%20one@"} {
 		t.Run(name, func(t *testing.T) {
 			url := "redis://" + credentials + server.Addr
