@@ -58,11 +58,12 @@ func readStat(pid int) (stat, error) {
 	if !ok || len(fields) < 15 {
 		return stat{}, fmt.Errorf("/proc/%d/stat is %q", pid, text)
 	}
-	n := func(i int) time.Duration {
+	n := func(i int) int64 {
 		v, parseErr := strconv.ParseInt(fields[i], 10, 64)
 		err = errors.Join(err, parseErr)
-		return time.Duration(v)
+		return v
 	}
-	s := stat{parent: int(n(1)), self: (n(11) + n(12)) * tick, children: (n(13) + n(14)) * tick}
+	ticks := func(n int64) time.Duration { return time.Duration(n * int64(tick)) }
+	s := stat{parent: int(n(1)), self: ticks(n(11) + n(12)), children: ticks(n(13) + n(14))}
 	return s, err
 }

@@ -36,7 +36,6 @@ type recorder struct {
 	totals   [kinds]*hdrhistogram.Histogram
 	counts   [kinds]int64 // since the last reset, what is in current included
 	errors   int64
-	counting bool
 }
 
 func newRecorder() *recorder {
@@ -64,12 +63,6 @@ func (r *recorder) fail() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.errors++
-}
-
-func (r *recorder) count(k Kind) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.counts[k]
 }
 
 // Point is what happened in one interval.
