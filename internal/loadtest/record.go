@@ -31,11 +31,11 @@ const longest = time.Minute
 
 // recorder gathers latencies: for each second, and for each phase of the run.
 type recorder struct {
-	mu       sync.Mutex // guards what follows
-	current  [kinds]*hdrhistogram.Histogram
-	totals   [kinds]*hdrhistogram.Histogram
-	counts   [kinds]int64 // since the last reset, what is in current included
-	errors   int64
+	mu      sync.Mutex // guards what follows
+	current [kinds]*hdrhistogram.Histogram
+	totals  [kinds]*hdrhistogram.Histogram
+	counts  [kinds]int64 // since the last reset, what is in current included
+	errors  int64
 }
 
 func newRecorder() *recorder {
