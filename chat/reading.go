@@ -43,6 +43,8 @@ func (s *Service) holdPositions(ctx context.Context, actor Actor, positions map[
 	if err != nil {
 		return err
 	}
+	// The moves are queued and outlive the request that names them.
+	ctx = context.WithoutCancel(ctx)
 	for _, lag := range session.Undelivered {
 		held, ok := positions[lag.ConversationID]
 		if !ok || held.Seq <= lag.LastDeliveredSeq {
