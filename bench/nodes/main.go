@@ -2,7 +2,7 @@
 // gateway, starts PostgreSQL (fsync on), Redis and the nodes itself, connects clients, and
 // prints what was measured beside its targets. It exits with 1 when one is missed.
 //
-//	go run ./bench/nodes [-duration 2s] [-rounds 11] [-pairs 128] [-only cost] [-write FILE]
+//	go run ./bench/nodes [-duration 2s] [-rounds 11] [-pairs 256] [-only cost] [-write FILE]
 //
 // CPU figures are those of the processes, from /proc, so that they depend on the machine
 // but little on what else runs on it; still, ratios and medians are what to look at.
@@ -28,7 +28,7 @@ func main() {
 	b := &bench{}
 	flag.DurationVar(&b.duration, "duration", 2*time.Second, "of each measurement of cost")
 	flag.IntVar(&b.rounds, "rounds", 11, "how often cost is measured; the median counts")
-	flag.IntVar(&b.pairs, "pairs", 128, "conversations with a message under way")
+	flag.IntVar(&b.pairs, "pairs", 256, "conversations with a message under way")
 	flag.IntVar(&b.rate, "rate", 400, "messages a second, where there is a pause between them")
 	flag.IntVar(&b.users, "users", 5000, "connected users whose Redis memory is measured")
 	flag.IntVar(&b.rooms, "rooms", 100_000, "users' rooms that a node subscribes to at its start")
