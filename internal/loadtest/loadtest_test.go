@@ -73,14 +73,15 @@ func TestFaultsAreFound(t *testing.T) {
 func TestLatencyCountsFromTheIntendedMoment(t *testing.T) {
 	t.Parallel()
 	gateway := testkit.StartGateway(t, testkit.GatewayOptions{})
+	pid, stalled := gateway.PID(), make(chan error, 1)
 	go func() {
 		time.Sleep(700 * time.Millisecond)
-		gateway.Signal(syscall.SIGSTOP)
+		stop := syscall.Kill(pid, syscall.SIGSTOP)
 		time.Sleep(500 * time.Millisecond)
-		gateway.Signal(syscall.SIGCONT)
+		stalled <- errors.Join(stop, syscall.Kill(pid, syscall.SIGCONT))
 	}()
 	result, err := loadtest.Run(testkit.Context(t), options(t, gateway, "direct", 2000*time.Millisecond))
-	if err != nil {
+	if err := errors.Join(err, <-stalled); err != nil {
 		t.Fatal(err)
 	}
 	if got := result.Latency["answered"]; got.Max < 400 || got.P90 < 100 {
