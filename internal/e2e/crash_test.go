@@ -138,6 +138,10 @@ func (w *world) crash(rounds int, breakIt func()) {
 	if w.t.Failed() {
 		return
 	}
+	// The last break may still be going on: talks that saw the stop first have not waited for its end.
+	eventually(w.t, "everybody is answered after the last break", func() bool {
+		return !slices.ContainsFunc(talks, func(k *talk) bool { return !k.recipient.ask("conversations", obj{}).OK })
+	})
 	for _, k := range talks {
 		k.check(w.t)
 	}
