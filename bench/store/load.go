@@ -20,13 +20,18 @@ type measurement struct {
 
 func (m measurement) database() string { return strings.ReplaceAll(m.name, "-", "_") }
 
-func (b *bench) measurements() []measurement {
-	return []measurement{
-		{"peer", func(ctx context.Context, url string) (result, error) { return b.pgbench(ctx, url, b.duration, 0) }},
-		{"send", func(ctx context.Context, url string) (result, error) { return b.saturate(ctx, url, false) }},
-		{"complete", func(ctx context.Context, url string) (result, error) { return b.saturate(ctx, url, true) }},
-		{"peer-rate", func(ctx context.Context, url string) (result, error) { return b.pgbench(ctx, url, b.duration, b.rate) }},
-		{"rate", b.atRate},
+// measurements are what a round consists of; those of one group take turns.
+func (b *bench) measurements() [][]measurement {
+	return [][]measurement{
+		{{"peer", func(ctx context.Context, url string) (result, error) { return b.pgbench(ctx, url, b.duration, 0) }}},
+		{{"send", func(ctx context.Context, url string) (result, error) { return b.saturate(ctx, url, false) }}},
+		{{"complete", func(ctx context.Context, url string) (result, error) { return b.saturate(ctx, url, true) }}},
+		{
+			{"peer-rate", func(ctx context.Context, url string) (result, error) {
+				return b.pgbench(ctx, url, b.duration/2, b.rate)
+			}},
+			{"rate", func(ctx context.Context, url string) (result, error) { return b.atRate(ctx, url, b.duration/2) }},
+		},
 	}
 }
 
@@ -134,7 +139,7 @@ func sleepUntil(t time.Time) error {
 
 // atRate sends at the times of a Poisson process, as pgbench's -R does, and counts
 // from them.
-func (b *bench) atRate(ctx context.Context, url string) (result, error) {
+func (b *bench) atRate(ctx context.Context, url string, d time.Duration) (result, error) {
 	l, err := b.open(ctx, url)
 	if err != nil {
 		return result{}, err
@@ -146,7 +151,7 @@ func (b *bench) atRate(ctx context.Context, url string) (result, error) {
 	started := time.Now()
 	var wg sync.WaitGroup
 	due := started
-	for due.Sub(started) < b.duration && ctx.Err() == nil {
+	for due.Sub(started) < d && ctx.Err() == nil {
 		due = due.Add(time.Duration(rand.ExpFloat64() / float64(b.rate) * float64(time.Second)))
 		if err := sleepUntil(due); err != nil {
 			return result{}, err

@@ -16,7 +16,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"xabar/internal/testkit/pgtest"
 	"xabar/persistence/postgres"
@@ -31,7 +35,7 @@ func main() {
 	flag.IntVar(&b.rate, "rate", 400, "sends a second for the latencies")
 	flag.IntVar(&b.options.SendShards, "send-shards", 0, "of the store; 0 is its default")
 	flag.IntVar(&b.options.MoveShards, "move-shards", 0, "of the store; 0 is its default")
-	only := flag.String("only", "", "one measurement: peer, send, complete, peer-rate, rate or lists")
+	only := flag.String("only", "", "some, with commas: peer, send, complete, peer-rate, rate or lists")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -69,16 +73,16 @@ func (b *bench) run(ctx context.Context, only string) (met bool, err error) {
 	defer func() { err = errors.Join(err, b.server.Close()) }()
 	series := map[string][]result{}
 	for round := range b.rounds {
-		for _, m := range b.measurements() {
-			if only != "" && m.name != only {
-				continue
-			}
-			r, err := b.measure(ctx, fmt.Sprintf("r%d_%s", round, m.database()), m.run)
+		for _, group := range b.measurements() {
+			group = slices.DeleteFunc(group, func(m measurement) bool { return only != "" && !slices.Contains(strings.Split(only, ","), m.name) })
+			results, err := b.measure(ctx, round, group)
 			if err != nil {
-				return false, fmt.Errorf("%s: %w", m.name, err)
+				return false, err
 			}
-			fmt.Printf("%-10s %s\n", m.name, r)
-			series[m.name] = append(series[m.name], r)
+			for i, m := range group {
+				fmt.Printf("%-10s %s\n", m.name, results[i])
+				series[m.name] = append(series[m.name], results[i])
+			}
 		}
 	}
 	var reads []read
@@ -90,14 +94,45 @@ func (b *bench) run(ctx context.Context, only string) (met bool, err error) {
 	return report(series, reads), nil
 }
 
-// measure runs one measurement on a database of its own.
-func (b *bench) measure(ctx context.Context, database string, run func(context.Context, string) (result, error)) (result, error) {
-	url, err := b.server.Database(ctx, database)
+// measure runs measurements, each on a database of its own, in turns that are short enough for all of them to
+// meet the same disk. The databases are dropped, else their autovacuum would disturb what is measured next.
+func (b *bench) measure(ctx context.Context, round int, group []measurement) ([]result, error) {
+	results := make([]result, len(group))
+	turns := 1
+	if len(group) > 1 {
+		turns = 8
+	}
+	urls := make([]string, len(group))
+	for i, m := range group {
+		name := fmt.Sprintf("r%d_%s", round, m.database())
+		var err error
+		if urls[i], err = b.server.Database(ctx, name); err != nil {
+			return nil, err
+		}
+		if err := fill(ctx, urls[i], b.conversations); err != nil {
+			return nil, err
+		}
+		defer b.drop(ctx, name)
+	}
+	for range turns {
+		for i, m := range group {
+			r, err := m.run(ctx, urls[i])
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.name, err)
+			}
+			results[i].add(r)
+		}
+	}
+	return results, nil
+}
+
+func (b *bench) drop(ctx context.Context, database string) {
+	conn, err := pgx.Connect(ctx, b.server.URL("postgres"))
+	if err == nil {
+		_, err = conn.Exec(ctx, "DROP DATABASE "+pgx.Identifier{database}.Sanitize()+" WITH (FORCE)")
+		err = errors.Join(err, conn.Close(ctx))
+	}
 	if err != nil {
-		return result{}, err
+		fmt.Fprintln(os.Stderr, "bench: what follows shares the server with an old database:", err)
 	}
-	if err := fill(ctx, url, b.conversations); err != nil {
-		return result{}, err
-	}
-	return run(ctx, url)
 }

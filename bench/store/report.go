@@ -14,6 +14,18 @@ type result struct {
 	latencies []time.Duration
 }
 
+// add joins a further turn of the same measurement.
+func (r *result) add(turn result) {
+	seconds := float64(turn.count) / max(turn.perSecond, 1)
+	if r.perSecond > 0 {
+		seconds += float64(r.count) / r.perSecond
+	}
+	r.count += turn.count
+	r.perSecond = float64(r.count) / max(seconds, 1e-9)
+	r.cpu += turn.cpu
+	r.latencies = append(r.latencies, turn.latencies...)
+}
+
 func (r result) cpuEach() float64 { return float64(r.cpu.Microseconds()) / float64(max(r.count, 1)) }
 
 func (r result) percentile(p float64) time.Duration {

@@ -1,5 +1,6 @@
 // Command xabar is the whole gateway in one binary: the server (serve), its
-// database's schema (migrate), tokens for development (token), a load test (loadtest), and a check of a
+// database's schema (migrate), tokens for development (token), a load test (loadtest), the health check of a
+// container (health), and a check of a
 // configuration before it is used (check-config).
 //
 // App (app.go) wires the packages together; Config (config.go) is the one source of
@@ -26,6 +27,7 @@ type cli struct {
 	Prune         pruneCmd         `cmd:"" help:"Delete old messages for good."`
 	Token         tokenCmd         `cmd:"" help:"Make a token for development."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Say what a configuration means and whether it works."`
+	Health        healthCmd        `cmd:"" help:"Ask the gateway on this machine whether it can serve: for health checks of containers."`
 	Notifications notificationsCmd `cmd:"" help:"Look at notifications, and retry those that failed."`
 	Loadtest      loadtestCmd      `cmd:"" help:"Load a gateway, or any Socket.IO chat server, measure it, and check what it does."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`

@@ -2,16 +2,22 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 )
 
-// release is set by the build of a release: -ldflags "-X main.release=1.2.3".
-var release string
+// release and commit are set by the build of a release or an image:
+// -ldflags "-X main.release=v1.2.3 -X main.commit=0123456789ab".
+var release, commit string
 
 type versionCmd struct{}
 
 func (versionCmd) Run(std streams) error {
-	_, err := fmt.Fprintln(std.out, "xabar", version())
+	built := fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if of := builtFrom(); of != "" {
+		built = "commit " + of + ", " + built
+	}
+	_, err := fmt.Fprintf(std.out, "xabar %s (%s)\n", version(), built)
 	return err
 }
 
@@ -20,12 +26,22 @@ func version() string {
 	if release != "" {
 		return release
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
+	if of := builtFrom(); of != "" {
+		return "dev-" + of
+	}
+	return "dev"
+}
+
+// builtFrom is the commit that was built, as far as the build knew it.
+func builtFrom() string {
+	const short = 12
+	revision := commit
+	if info, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
-				return "dev-" + setting.Value[:12]
+			if setting.Key == "vcs.revision" {
+				revision = setting.Value
 			}
 		}
 	}
-	return "dev"
+	return revision[:min(short, len(revision))]
 }
