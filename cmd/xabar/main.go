@@ -1,7 +1,6 @@
 // Command xabar is the whole gateway in one binary: the server (serve), its
-// database's schema (migrate), tokens for development (token), a load test (loadtest), the health check of a
-// container (health), and a check of a
-// configuration before it is used (check-config).
+// database's schema (migrate), tokens for development (token), a load test (loadtest), a check of a
+// configuration before it is used (check-config), and of a node that runs (health).
 //
 // App (app.go) wires the packages together; Config (config.go) is the one source of
 // flags and environment variables.

@@ -6,8 +6,8 @@ package engineio
 type Metrics interface {
 	// SessionOpened is called after a handshake.
 	SessionOpened(transport string, protocol int)
-	// SessionClosed is called once for each opened session.
-	SessionClosed(reason Reason)
+	// SessionClosed is called once for each opened session, with its last transport.
+	SessionClosed(transport string, reason Reason)
 	// Upgraded is called when a session moved from polling to WebSocket,
 	// UpgradeFailed when a candidate connection was given up.
 	Upgraded()
@@ -46,12 +46,12 @@ const (
 // NopMetrics implements Metrics and does nothing.
 type NopMetrics struct{}
 
-func (NopMetrics) SessionOpened(string, int) {}
-func (NopMetrics) SessionClosed(Reason)      {}
-func (NopMetrics) Upgraded()                 {}
-func (NopMetrics) UpgradeFailed()            {}
-func (NopMetrics) Refused(string)            {}
-func (NopMetrics) Received(int)              {}
-func (NopMetrics) Sent(int)                  {}
-func (NopMetrics) VolatileDropped()          {}
-func (NopMetrics) Panicked()                 {}
+func (NopMetrics) SessionOpened(string, int)    {}
+func (NopMetrics) SessionClosed(string, Reason) {}
+func (NopMetrics) Upgraded()                    {}
+func (NopMetrics) UpgradeFailed()               {}
+func (NopMetrics) Refused(string)               {}
+func (NopMetrics) Received(int)                 {}
+func (NopMetrics) Sent(int)                     {}
+func (NopMetrics) VolatileDropped()             {}
+func (NopMetrics) Panicked()                    {}

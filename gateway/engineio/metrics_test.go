@@ -21,7 +21,10 @@ func (m *countMetrics) count(name string) {
 }
 
 func (m *countMetrics) SessionOpened(transport string, _ int) { m.count("open " + transport) }
-func (m *countMetrics) SessionClosed(reason Reason)           { m.count("close " + string(reason)) }
+func (m *countMetrics) SessionClosed(transport string, reason Reason) {
+	m.count("close " + string(reason))
+	m.count("end on " + transport)
+}
 func (m *countMetrics) Upgraded()                             { m.count("upgraded") }
 func (m *countMetrics) UpgradeFailed()                        { m.count("upgrade failed") }
 func (m *countMetrics) Refused(cause string)                  { m.count("refused " + cause) }

@@ -123,12 +123,12 @@ func (s *Socket) finish() {
 	s.in.Lock()
 	defer s.in.Unlock()
 	s.mu.Lock()
-	reason, err := s.reason, s.err
+	transport, reason, err := s.transportLocked(), s.reason, s.err
 	s.mu.Unlock()
 	if s.session != nil {
 		s.guard(func() { s.session.OnClose(reason, err) })
 	}
-	s.server.metrics.SessionClosed(reason)
+	s.server.metrics.SessionClosed(transport, reason)
 	s.server.tracker.done()
 }
 
