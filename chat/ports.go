@@ -340,6 +340,17 @@ type OutboxStore interface {
 	// its own for OutboxLease) and leases them to the caller for as long, oldest
 	// first.
 	ClaimOutbox(ctx context.Context, limit int) ([]OutboxEvent, error)
+	// OutboxBacklog is what the outbox holds, for whoever watches: of all nodes.
+	OutboxBacklog(ctx context.Context) (Backlog, error)
+}
+
+// MaxBacklog is where the counting of a Backlog ends.
+const MaxBacklog = 10_000
+
+// Backlog is what waits in the outbox.
+type Backlog struct {
+	Length int       // events, at most MaxBacklog
+	Oldest time.Time // when the oldest of them was stored; zero without any
 }
 
 // OutboxLease is how long the node that stored a message has for its fan-out

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"xabar/chat"
+	"xabar/persistence/meter"
 	"xabar/persistence/postgres"
 	"xabar/persistence/sqlite"
 )
@@ -19,6 +20,8 @@ import (
 type Options struct {
 	Clock   chat.Clock   // default: the machine's
 	Logger  *slog.Logger // default: slog's
+	// Observe, if not nil, hears of the batches of each queue.
+	Observe meter.Observe
 	Migrate bool         // bring the schema up to date first; else an older one is refused
 }
 
@@ -32,9 +35,9 @@ func Open(ctx context.Context, url string, opts Options) (chat.Store, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "sqlite":
-		return opened(sqlite.Open(ctx, rest, sqlite.Options{Clock: opts.Clock, Logger: opts.Logger, Migrate: opts.Migrate}))
+		return opened(sqlite.Open(ctx, rest, sqlite.Options{Clock: opts.Clock, Logger: opts.Logger, Observe: opts.Observe, Migrate: opts.Migrate}))
 	case "postgres", "postgresql":
-		return opened(postgres.Open(ctx, url, postgres.Options{Clock: opts.Clock, Logger: opts.Logger, Migrate: opts.Migrate}))
+		return opened(postgres.Open(ctx, url, postgres.Options{Clock: opts.Clock, Logger: opts.Logger, Observe: opts.Observe, Migrate: opts.Migrate}))
 	default:
 		return nil, fmt.Errorf("persistence: a database url is sqlite:PATH or postgres://…, not %q:…", scheme)
 	}

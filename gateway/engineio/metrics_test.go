@@ -59,10 +59,10 @@ func TestMetrics(t *testing.T) {
 	eventually(t, "the last count", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.n["close transport close"] == 1
+		return m.n["end on websocket"] == 1
 	})
 	want := map[string]int{
-		"open polling": 1, "close transport close": 1, "upgraded": 1, "upgrade failed": 1, "received": 3, "dropped": 1,
+		"open polling": 1, "close transport close": 1, "end on websocket": 1, "upgraded": 1, "upgrade failed": 1, "received": 3, "dropped": 1,
 		"refused unknown_transport": 1, "refused payload_too_large": 1, "sent": 1,
 	}
 	m.mu.Lock()

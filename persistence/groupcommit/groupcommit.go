@@ -30,6 +30,16 @@ type Options struct {
 	// Gather is waited before each batch, for requests that nobody waits for: they are
 	// cheaper together. Default 0.
 	Gather time.Duration
+	// Observer, if not nil, hears of every batch.
+	Observer Observer
+}
+
+// Observer hears of batches, on the goroutines that run them: it must be quick.
+type Observer interface {
+	// Waited is called for each request that has come into a batch, with its time in the queue.
+	Waited(d time.Duration)
+	// Ran is called after each batch, with the number of its requests.
+	Ran(requests int, took time.Duration)
 }
 
 func (o Options) withDefaults() Options {
@@ -56,6 +66,7 @@ type Item[Req, Res any] struct {
 
 	ctx      context.Context
 	deadline time.Time // ctx's; zero: none
+	queued   time.Time // zero without an Observer
 	done     func(Res, error)
 	answered atomic.Bool
 }
@@ -131,6 +142,9 @@ func (b *Batcher[Req, Res]) Enqueue(ctx context.Context, key uint64, req Req, do
 	s := b.shards[key%uint64(len(b.shards))]
 	it := &Item[Req, Res]{Req: req, ctx: ctx, done: done}
 	it.deadline, _ = ctx.Deadline()
+	if b.opts.Observer != nil {
+		it.queued = time.Now()
+	}
 
 	s.mu.Lock()
 	if s.closed {
@@ -167,6 +181,16 @@ func (b *Batcher[Req, Res]) Waiting() int {
 		s.mu.Unlock()
 	}
 	return n
+}
+
+// Fill is how many requests wait in the shard that has most of them, and how many can.
+func (b *Batcher[Req, Res]) Fill() (waiting, bound int) {
+	for _, s := range b.shards {
+		s.mu.Lock()
+		waiting = max(waiting, len(s.queue))
+		s.mu.Unlock()
+	}
+	return waiting, b.opts.QueueBound
 }
 
 // Close refuses new requests, runs what is queued, and returns when all have been
@@ -228,7 +252,7 @@ func (b *Batcher[Req, Res]) gather(s *shard[Req, Res]) {
 
 func (b *Batcher[Req, Res]) runBatch(n int, s *shard[Req, Res], batch []*Item[Req, Res]) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.Timeout)
-	b.exec(ctx, n, batch)
+	b.observed(batch, func() { b.exec(ctx, n, batch) })
 	cancel()
 	for _, it := range batch {
 		it.answer(it.Res, it.Err)
@@ -237,6 +261,21 @@ func (b *Batcher[Req, Res]) runBatch(n int, s *shard[Req, Res], batch []*Item[Re
 	clear(s.inflight)
 	s.inflight = s.inflight[:0]
 	s.mu.Unlock()
+}
+
+// observed runs a batch and tells the Observer.
+func (b *Batcher[Req, Res]) observed(batch []*Item[Req, Res], exec func()) {
+	o := b.opts.Observer
+	if o == nil {
+		exec()
+		return
+	}
+	start := time.Now()
+	for _, it := range batch {
+		o.Waited(start.Sub(it.queued))
+	}
+	exec()
+	o.Ran(len(batch), time.Since(start))
 }
 
 // take moves up to max requests from the queue to the shard's batch, sorting out

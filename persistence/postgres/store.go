@@ -20,6 +20,7 @@ import (
 	"xabar/chat"
 	"xabar/migrations"
 	"xabar/persistence/groupcommit"
+	"xabar/persistence/meter"
 )
 
 // Options tune a Store. Zero values take the defaults.
@@ -35,6 +36,8 @@ type Options struct {
 	// StatementTimeout ends a statement in the server; default 10 s. What waits for
 	// a lock longer than half of it gives up.
 	StatementTimeout time.Duration
+
+	Observe meter.Observe // hears of the queues' batches; nil: nobody does
 
 	Migrate bool // bring the schema up to date; else an older one is refused
 }
@@ -62,6 +65,15 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// Connections is how many a Store with these options opens at most.
+func (o Options) Connections() int {
+	o = o.withDefaults()
+	return o.ReadConns + o.writeConns()
+}
+
+// writeConns is one for each shard, and one for the outbox's removals.
+func (o Options) writeConns() int { return o.SendShards + o.MoveShards + 1 }
 
 // Store is a chat.Store on PostgreSQL. Safe for concurrent use.
 type Store struct {
@@ -91,8 +103,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	}
 	s := &Store{opts: opts}
 	var err error
-	// One more than the shards: the outbox's removals.
-	if s.write, err = newPool(ctx, url, opts, opts.SendShards+opts.MoveShards+1, prepareQueued); err != nil {
+	if s.write, err = newPool(ctx, url, opts, opts.writeConns(), prepareQueued); err != nil {
 		return nil, err
 	}
 	if s.read, err = newPool(ctx, url, opts, opts.ReadConns, nil); err != nil {
@@ -106,12 +117,15 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	}
 	s.sends = groupcommit.New(groupcommit.Options{
 		Shards: opts.SendShards, QueueBound: perShard(opts.QueueBound, opts.SendShards), MaxBatch: 256,
+		Observer: opts.Observe.For(meter.Sends),
 	}, s.execSends)
 	s.moves = groupcommit.New(groupcommit.Options{
 		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512,
+		Observer: opts.Observe.For(meter.Positions),
 	}, s.execMoves)
 	s.closes = groupcommit.New(groupcommit.Options{
 		Shards: 1, QueueBound: opts.QueueBound, MaxBatch: 1024, Gather: closeGather,
+		Observer: opts.Observe.For(meter.Outbox),
 	}, s.execCloses)
 	s.settler = newSettler(s)
 	return s, nil

@@ -28,6 +28,7 @@ import (
 	"xabar/chat"
 	"xabar/migrations"
 	"xabar/persistence/groupcommit"
+	"xabar/persistence/meter"
 )
 
 // Options tune a Store. Zero values take the defaults.
@@ -38,6 +39,7 @@ type Options struct {
 	QueueBound int          // writes that can wait; default 8192
 	MaxBatch   int          // writes in one transaction; default 256
 	Readers    int          // connections for reading; default 4
+	Observe    meter.Observe // hears of the queue's batches; nil: nobody does
 }
 
 func (o Options) withDefaults() Options {
@@ -87,7 +89,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	}
 	s.closes = newCloses(s.flushCloses)
 	s.batcher = groupcommit.New(groupcommit.Options{
-		QueueBound: opts.QueueBound, MaxBatch: opts.MaxBatch,
+		QueueBound: opts.QueueBound, MaxBatch: opts.MaxBatch, Observer: opts.Observe.For(meter.Writes),
 	}, s.runBatch)
 	return s, nil
 }

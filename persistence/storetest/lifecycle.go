@@ -83,6 +83,28 @@ var outboxCases = map[string]func(*env){
 			return slices.Equal(keys(e.claim(e.store, 10)), []int64{3, 5})
 		})
 	},
+	"outbox/Backlog": func(e *env) {
+		backlog := func() chat.Backlog {
+			b, err := e.store.OutboxBacklog(e.ctx)
+			e.ok(err, "OutboxBacklog")
+			return b
+		}
+		if b := backlog(); b.Length != 0 || !b.Oldest.IsZero() {
+			e.Fatalf("of nothing: %+v", b)
+		}
+		a, _, c := e.pair()
+		first := e.send(a, c, "1").Message.CreatedAt
+		e.Clock.Step(time.Second)
+		second := e.send(a, c, "2").Message.CreatedAt
+		if b := backlog(); b.Length != 2 || !b.Oldest.Equal(first.Time) {
+			e.Errorf("of two: %+v, the first was stored at %v", b, first)
+		}
+		e.store.CloseOutbox(chat.OutboxKey{ConversationID: c, Seq: 1})
+		e.eventually("the second is the oldest", func() bool {
+			b := backlog()
+			return b.Length == 1 && b.Oldest.Equal(second.Time)
+		})
+	},
 	"outbox/CloseSurvivesClose": func(e *env) {
 		a, _, c := e.pair()
 		store := e.Harness.Open(e.T, Tuning{})
