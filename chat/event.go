@@ -21,6 +21,7 @@ type MessageStored struct {
 	// Sender is how the send moved the sender's own positions; zero when another
 	// node stored the message.
 	Sender PositionResult
+	Trace  *TraceContext // the span that it comes from; nil: none that is recorded
 }
 
 // PositionMoved announces a position to the other members (of conversations of up
@@ -35,6 +36,7 @@ type PositionMoved struct {
 	MemberIDs        []ID
 	MemberCount      int
 	OriginSocket     string
+	Trace            *TraceContext
 }
 
 // TypingStarted is volatile.

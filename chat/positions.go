@@ -52,12 +52,24 @@ func (s *Service) announce(ctx context.Context, move PositionMove, socket string
 	}
 	if r.NewDelivered > r.OldDelivered {
 		event.Kind, event.Old, event.Seq = Delivered, r.OldDelivered, r.NewDelivered
-		s.publish(ctx, event)
+		s.publishPosition(ctx, event)
 	}
 	if r.NewRead > r.OldRead {
 		event.Kind, event.Old, event.Seq = Read, r.OldRead, r.NewRead
-		s.publish(ctx, event)
+		s.publishPosition(ctx, event)
 	}
+}
+
+func (s *Service) publishPosition(ctx context.Context, event PositionMoved) {
+	span := ChildSpan(SpanOf(ctx), ProducerSpan, "position.publish")
+	if span != nil {
+		span.Word("xabar.position.kind", event.Kind.String())
+		span.ID("xabar.user.id", event.UserID)
+		span.Int("xabar.message.seq", event.Seq)
+		event.Trace = span.Context()
+	}
+	s.publish(ctx, event)
+	EndSpan(span, nil)
 }
 
 // Receipts says which of the others has a message and has read it. Errors:

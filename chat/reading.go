@@ -17,7 +17,8 @@ func (s *Service) History(ctx context.Context, actor Actor, q HistoryQuery) (His
 }
 
 // Sync gives what came after the positions that a client holds. Those positions
-// count as delivered; what the answer brings does not until the client says so.
+// count as delivered; what the answer brings does not until the client says so. Those that
+// are not of the history that the database holds are reset: EpochStore.
 // Errors: invalid_argument.
 func (s *Service) Sync(ctx context.Context, actor Actor, q SyncQuery) (SyncPage, error) {
 	if len(q.Positions) > MaxSyncPositions {
@@ -28,35 +29,25 @@ func (s *Service) Sync(ctx context.Context, actor Actor, q SyncQuery) (SyncPage,
 			return SyncPage{}, InvalidArgument("positions", "a position is a seq, or 0 for nothing held")
 		}
 	}
-	if q.Cursor == "" && len(q.Positions) > 0 {
-		if err := s.holdPositions(ctx, actor, q.Positions); err != nil {
-			return SyncPage{}, err
-		}
+	check, err := s.store.CheckPositions(ctx, actor.User.ID, q.Positions)
+	if err != nil {
+		return SyncPage{}, err
 	}
-	return s.store.Sync(ctx, actor.User.ID, q)
+	return s.syncChecked(ctx, actor, q, check)
 }
 
-// holdPositions counts the named positions as delivered, where that is news. It
+// holdPositions counts the named positions of conversations as delivered. It
 // does not wait: the moves are queued, and a repeat of the sync repeats them.
-func (s *Service) holdPositions(ctx context.Context, actor Actor, positions map[ID]SyncPosition) error {
-	session, err := s.store.Session(ctx, actor.User.ID)
-	if err != nil {
-		return err
-	}
+func (s *Service) holdPositions(ctx context.Context, actor Actor, conversations []ID, positions map[ID]SyncPosition) {
 	// The moves are queued and outlive the request that names them.
 	ctx = context.WithoutCancel(ctx)
-	for _, lag := range session.Undelivered {
-		held, ok := positions[lag.ConversationID]
-		if !ok || held.Seq <= lag.LastDeliveredSeq {
-			continue
-		}
-		s.MarkDelivered(ctx, actor, lag.ConversationID, held.Seq, func(_ PositionResult, err error) {
+	for _, id := range conversations {
+		s.MarkDelivered(ctx, actor, id, positions[id].Seq, func(_ PositionResult, err error) {
 			if err != nil {
 				s.log.Warn("a position named in sync was not stored; the next sync repeats it", "error", err)
 			}
 		})
 	}
-	return nil
 }
 
 // MessagesBetween are a conversation's messages with from <= seq <= upTo, oldest

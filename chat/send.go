@@ -35,7 +35,10 @@ func (s *Service) Send(ctx context.Context, actor Actor, req SendRequest, done f
 }
 
 func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system bool, done func(Sent, error)) {
+	span := SpanOf(ctx)
+	validating := ChildSpan(span, InternalSpan, "message.validate")
 	cmd, err := s.command(ctx, actor, req)
+	EndSpan(validating, err)
 	if err != nil {
 		done(Sent{}, err)
 		return
@@ -48,6 +51,7 @@ func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system
 			done(Sent{}, err)
 			return
 		}
+		describe(span, &result)
 		raw := result.Message.AppendJSON(make([]byte, 0, 320+len(result.Message.Text)))
 		done(Sent{result.Message, result.Duplicate, raw}, nil)
 		if !result.Duplicate {
@@ -127,10 +131,12 @@ func (s *Service) directWith(ctx context.Context, actor Actor, ref UserRef) (ID,
 // closes its outbox event.
 func (s *Service) show(ctx context.Context, socket string, result SendResult, raw []byte) {
 	m := &result.Message
+	publishing := ChildSpan(SpanOf(ctx), ProducerSpan, "message.publish")
 	s.publish(ctx, MessageStored{
 		Message: *m, Kind: result.Kind, MemberIDs: result.MemberIDs, MemberCount: result.MemberCount,
-		OriginSocket: socket, JSON: raw, Sender: result.Sender,
+		OriginSocket: socket, JSON: raw, Sender: result.Sender, Trace: TraceOf(publishing),
 	})
+	EndSpan(publishing, nil)
 	// Answering is reading. That the sender has read its own message is no news.
 	if sender := result.Sender; sender.NewRead > sender.OldRead && sender.OldRead < m.Seq-1 {
 		sender.Kind, sender.MemberIDs, sender.MemberCount = result.Kind, result.MemberIDs, result.MemberCount

@@ -126,7 +126,7 @@ func (s *Service) bound(ctx context.Context) context.Context {
 // the database, so a failure is for the log only.
 func (s *Service) publish(ctx context.Context, event Event) {
 	if err := s.broadcaster.Publish(ctx, event); err != nil && !errors.Is(err, context.Canceled) {
-		s.log.Warn("an event did not reach the other nodes", "error", err)
+		s.log.WarnContext(ctx, "an event did not reach the other nodes", "error", err)
 	}
 }
 

@@ -32,6 +32,8 @@ type Options struct {
 	Gather time.Duration
 	// Observer, if not nil, hears of every batch.
 	Observer Observer
+	// Span names the span of a request whose context stands in one; default "store.write".
+	Span string
 }
 
 // Observer hears of batches, on the goroutines that run them: it must be quick.
@@ -55,6 +57,9 @@ func (o Options) withDefaults() Options {
 	if o.Timeout <= 0 {
 		o.Timeout = 10 * time.Second
 	}
+	if o.Span == "" {
+		o.Span = "store.write"
+	}
 	return o
 }
 
@@ -69,6 +74,7 @@ type Item[Req, Res any] struct {
 	queued   time.Time // zero without an Observer
 	done     func(Res, error)
 	answered atomic.Bool
+	span     chat.Span // from Enqueue to the answer; nil: not recorded
 }
 
 // ended says whether the caller's time is over. A context's own deadline is looked
@@ -81,6 +87,7 @@ func (it *Item[Req, Res]) ended(now time.Time) bool {
 // batch's end race for it.
 func (it *Item[Req, Res]) answer(res Res, err error) {
 	if it.answered.CompareAndSwap(false, true) {
+		chat.EndSpan(it.span, err)
 		it.done(res, err)
 	}
 }
@@ -142,6 +149,7 @@ func (b *Batcher[Req, Res]) Enqueue(ctx context.Context, key uint64, req Req, do
 	s := b.shards[key%uint64(len(b.shards))]
 	it := &Item[Req, Res]{Req: req, ctx: ctx, done: done}
 	it.deadline, _ = ctx.Deadline()
+	it.span = chat.ChildSpan(chat.SpanOf(ctx), chat.InternalSpan, b.opts.Span)
 	if b.opts.Observer != nil {
 		it.queued = time.Now()
 	}
@@ -150,7 +158,7 @@ func (b *Batcher[Req, Res]) Enqueue(ctx context.Context, key uint64, req Req, do
 	if s.closed {
 		s.mu.Unlock()
 		var none Res
-		done(none, chat.Errorf(chat.CodeUnavailable, ""))
+		it.answer(none, chat.Errorf(chat.CodeUnavailable, ""))
 		return
 	}
 	if len(s.queue) >= b.opts.QueueBound {
@@ -252,7 +260,9 @@ func (b *Batcher[Req, Res]) gather(s *shard[Req, Res]) {
 
 func (b *Batcher[Req, Res]) runBatch(n int, s *shard[Req, Res], batch []*Item[Req, Res]) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.Timeout)
+	span := batchSpan(n, batch)
 	b.observed(batch, func() { b.exec(ctx, n, batch) })
+	chat.EndSpan(span, nil)
 	cancel()
 	for _, it := range batch {
 		it.answer(it.Res, it.Err)

@@ -117,11 +117,11 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	}
 	s.sends = groupcommit.New(groupcommit.Options{
 		Shards: opts.SendShards, QueueBound: perShard(opts.QueueBound, opts.SendShards), MaxBatch: 256,
-		Observer: opts.Observe.For(meter.Sends),
+		Observer: opts.Observe.For(meter.Sends), Span: "store.send",
 	}, s.execSends)
 	s.moves = groupcommit.New(groupcommit.Options{
 		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512,
-		Observer: opts.Observe.For(meter.Positions),
+		Observer: opts.Observe.For(meter.Positions), Span: "store.position",
 	}, s.execMoves)
 	s.closes = groupcommit.New(groupcommit.Options{
 		Shards: 1, QueueBound: opts.QueueBound, MaxBatch: 1024, Gather: closeGather,
