@@ -27,6 +27,8 @@ type BusConfig struct {
 	// then on a crash of this one can keep it from nobody. It must not block. Events that
 	// it is not told of have to be published again (the outbox does that). May be nil.
 	Published func(event chat.MessageStored)
+	// Tracer records the way of events between nodes; nil: nothing is recorded.
+	Tracer chat.Tracer
 }
 
 // maxSeparate is up to how many users an event has a publication for each; beyond that all
@@ -189,8 +191,14 @@ func (b *Bus) publish(event chat.Event) error {
 	if len(topics) == 0 {
 		return nil
 	}
+	span := chat.GoOn(b.cfg.Tracer, chat.Traced(event), chat.ProducerSpan, "bus.publish")
+	if span != nil {
+		span.Int("xabar.channels", int64(len(topics)))
+		event = chat.WithTrace(event, span.Context())
+	}
 	payload, err := encodeEnvelope(identity{b.r.node, b.number.Add(1)}, event)
 	if err != nil {
+		chat.EndSpan(span, err)
 		return err
 	}
 	list := make([]publication, len(topics))
@@ -202,7 +210,26 @@ func (b *Bus) publish(event chat.Event) error {
 		// them may have failed alone, in a cluster.
 		b.confirm(list, e)
 	}
-	return b.r.pub.publish(list...)
+	if span != nil {
+		endWith(span, list)
+	}
+	err = b.r.pub.publish(list...)
+	if err != nil { // nobody else will say so
+		chat.EndSpan(span, err)
+	}
+	return err
+}
+
+// endWith ends the span when Redis has taken the last of the publications, or failed to.
+func endWith(span chat.Span, list []publication) {
+	last := &list[len(list)-1]
+	then := last.done
+	last.done = func(err error) {
+		span.End(err)
+		if then != nil {
+			then(err)
+		}
+	}
 }
 
 // confirm has Published called when all of the publications have been taken. They are
@@ -302,7 +329,12 @@ func (b *Bus) receive(channel string, payload []byte) {
 		return
 	}
 	b.events.Add(1)
+	span := chat.GoOn(b.cfg.Tracer, chat.Traced(event), chat.ConsumerSpan, "bus.receive")
+	if span != nil {
+		event = chat.WithTrace(event, span.Context())
+	}
 	b.cfg.Receive(event)
+	chat.EndSpan(span, nil)
 }
 
 // recentSet remembers the last n identities.

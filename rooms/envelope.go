@@ -22,8 +22,11 @@ import (
 //
 // Ids have 16 bytes, numbers are varints (zigzag), times are milliseconds since 1970, and lists and
 // strings have their length in front. A message travels as the JSON that clients get, beside what
-// nodes look at. Another version or kind is ignored: nodes of two versions run side by side
-// while one replaces the other, and the database repairs what they can't tell each other.
+// nodes look at. At the end of messages and positions stands what a trace goes on with, if it is
+// recorded: a list of bytes, the first 16 of them the trace's id, the next 8 the span's (empty,
+// should a field follow it and nothing be recorded). Another version or kind is ignored: nodes of two
+// versions run side by side while one replaces the other, and the database repairs what they can't
+// tell each other.
 const envelopeVersion = 1
 
 // Kinds of events in an envelope.
@@ -40,6 +43,7 @@ const (
 const (
 	envelopeHeader = 2 + 16 + 8
 	maxList        = 4096 // ids in a list: above any group
+	traceSize      = 16 + 8
 )
 
 var (
@@ -141,6 +145,7 @@ func (w *envelopeWriter) message(e *chat.MessageStored) {
 	w.int(int64(e.MemberCount))
 	w.bytes(e.JSON)
 	w.int(m.Number)
+	w.trace(e.Trace)
 }
 
 func (w *envelopeWriter) position(e *chat.PositionMoved) {
@@ -153,6 +158,15 @@ func (w *envelopeWriter) position(e *chat.PositionMoved) {
 	w.time(e.At.Time)
 	w.ids(e.MemberIDs)
 	w.int(int64(e.MemberCount))
+	w.trace(e.Trace)
+}
+
+// trace writes nothing where nothing is recorded.
+func (w *envelopeWriter) trace(t *chat.TraceContext) {
+	if t != nil {
+		w.int(traceSize)
+		w.b = append(append(w.b, t.TraceID[:]...), t.SpanID[:]...)
+	}
 }
 
 // envelopeIdentity reads who published which event, and nothing else.
@@ -291,6 +305,7 @@ func (r *envelopeReader) message() chat.MessageStored {
 	if len(r.b) > 0 { // nodes of before the numbers send none
 		m.Number = r.int()
 	}
+	e.Trace = r.trace()
 	return e
 }
 
@@ -298,5 +313,21 @@ func (r *envelopeReader) position() chat.PositionMoved {
 	return chat.PositionMoved{
 		Kind: chat.PositionKind(r.int()), ConversationID: r.id(), ConversationKind: r.kind(),
 		UserID: r.id(), Old: r.int(), Seq: r.int(), At: r.time(), MemberIDs: r.ids(), MemberCount: int(r.int()),
+		Trace: r.trace(),
 	}
+}
+
+// trace reads what a trace goes on with. Whatever else stands there is no reason to drop the
+// event.
+func (r *envelopeReader) trace() *chat.TraceContext {
+	n, size := binary.Varint(r.b)
+	if r.bad || size <= 0 || n < traceSize || n > int64(len(r.b)-size) {
+		return nil
+	}
+	r.take(size)
+	b := r.take(int(n))
+	t := &chat.TraceContext{Remote: true}
+	copy(t.TraceID[:], b)
+	copy(t.SpanID[:], b[len(t.TraceID):])
+	return t
 }
