@@ -18,11 +18,11 @@ import (
 
 // Options are what every store takes. Zero values take the defaults.
 type Options struct {
-	Clock   chat.Clock   // default: the machine's
-	Logger  *slog.Logger // default: slog's
+	Clock  chat.Clock   // default: the machine's
+	Logger *slog.Logger // default: slog's
 	// Observe, if not nil, hears of the batches of each queue.
 	Observe meter.Observe
-	Migrate bool         // bring the schema up to date first; else an older one is refused
+	Migrate bool // bring the schema up to date first; else an older one is refused
 }
 
 // Open opens the database that url names: sqlite:PATH, or postgres://…

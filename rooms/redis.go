@@ -37,6 +37,8 @@ type Options struct {
 	// PresenceTTL is how long at most the users of a node that died count as online.
 	// Default 30 s, at least 5 s.
 	PresenceTTL time.Duration
+	// RoundTrip, if not nil, hears how long each round trip with publications took. It must be quick.
+	RoundTrip func(took time.Duration)
 	// Logger; default slog.Default().
 	Logger *slog.Logger
 }
@@ -107,6 +109,7 @@ func Open(url string, opts Options) (*Redis, error) {
 		sub: newSubscriber(), recovery: make(chan struct{}, 1),
 	}
 	r.pub = newPublisher(s, r.log)
+	r.pub.tripped = opts.RoundTrip
 	r.main = newLink(r.sub, r.log, s.conn, s.master)
 	r.main.recovered = r.recover
 	if s.cluster != nil { // the master that it was connected to may be one no more
@@ -272,6 +275,9 @@ type Stats struct {
 	Doubles       int64 // chat events that came on a second channel
 	Malformed     int64 // that could not be understood
 }
+
+// QueueBound is how many publications can wait.
+const QueueBound = maxQueued
 
 // Stats reads the figures.
 func (r *Redis) Stats() Stats {

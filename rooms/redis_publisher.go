@@ -45,6 +45,7 @@ type publisher struct {
 	cluster *redis.ClusterClient
 	timeout time.Duration
 	log     *slog.Logger
+	tripped func(took time.Duration) // hears of each round trip; may be nil
 	wake    chan struct{} // holds one
 
 	mu     sync.Mutex // guards the fields below
@@ -175,7 +176,11 @@ func (p *publisher) trip(ctx context.Context, batch []publication) {
 	defer cancel()
 	p.trips.Add(1)
 	cmds := make([]*redis.IntCmd, len(batch))
+	start := time.Now()
 	err := p.pipeline(ctx, batch, cmds)
+	if p.tripped != nil {
+		p.tripped(time.Since(start))
+	}
 	p.setDown(err)
 	p.settle(batch, func(i int) error {
 		if cmds[i] == nil {

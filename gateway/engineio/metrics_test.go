@@ -25,10 +25,10 @@ func (m *countMetrics) SessionClosed(transport string, reason Reason) {
 	m.count("close " + string(reason))
 	m.count("end on " + transport)
 }
-func (m *countMetrics) Upgraded()                             { m.count("upgraded") }
-func (m *countMetrics) UpgradeFailed()                        { m.count("upgrade failed") }
-func (m *countMetrics) Refused(cause string)                  { m.count("refused " + cause) }
-func (m *countMetrics) Received(int)                          { m.count("received") }
+func (m *countMetrics) Upgraded()            { m.count("upgraded") }
+func (m *countMetrics) UpgradeFailed()       { m.count("upgrade failed") }
+func (m *countMetrics) Refused(cause string) { m.count("refused " + cause) }
+func (m *countMetrics) Received(int)         { m.count("received") }
 func (m *countMetrics) Sent(bytes int) {
 	if bytes > 0 {
 		m.count("sent")

@@ -154,6 +154,9 @@ func (h *Hub) connected(s *socketio.Socket) {
 		defer release()
 	}
 	if err == nil {
+		err = h.sameHistory(session.Epoch)
+	}
+	if err == nil {
 		// Before the rooms: nothing may come before `session`.
 		c.emit("session", h.sessionPayload(c, session))
 		if c.view == nil || c.view.d.Server["unread"] != nil {
@@ -348,6 +351,7 @@ type sessionClosing struct {
 // closing says why and closes: the transport where the client shall come back by
 // itself, else the socket.
 func (c *client) closing(code string, retry bool, after time.Duration) {
+	c.hub.cfg.Metrics.Closing(code)
 	c.emit("session:closing", sessionClosing{code, retry, after.Milliseconds()})
 	if retry {
 		c.socket.Conn().Close()
@@ -385,7 +389,8 @@ func (c *client) expiring(notice time.Duration) {
 	}
 	c.expiry = time.AfterFunc(left, c.socket.Conn().Close)
 	c.mu.Unlock()
-	c.emit("session:closing", sessionClosing{"token_expired", true, max(0, left).Milliseconds()})
+	c.hub.cfg.Metrics.Closing(ClosingTokenExpired)
+	c.emit("session:closing", sessionClosing{ClosingTokenExpired, true, max(0, left).Milliseconds()})
 }
 
 // disconnected runs once for each connected socket, after its last event.
@@ -419,7 +424,7 @@ func (h *Hub) revoke(e chat.AccessRevoked) {
 		return
 	}
 	for _, c := range h.users.get(e.UserID) {
-		c.closing("revoked", false, 0)
+		c.closing(ClosingRevoked, false, 0)
 	}
 }
 
@@ -446,6 +451,7 @@ type sessionPayload struct {
 	UnreadTotal int64         `json:"unreadTotal"`
 	Limits      sessionLimits `json:"limits"`
 	Features    []string      `json:"features"`
+	Epoch       chat.ID       `json:"epoch"`
 }
 
 func (h *Hub) sessionPayload(c *client, session chat.Session) sessionPayload {
@@ -455,6 +461,6 @@ func (h *Hub) sessionPayload(c *client, session chat.Session) sessionPayload {
 			chat.MaxTextLength, chat.PageLimit, chat.TypingInterval.Milliseconds(),
 			chat.TypingExpires.Milliseconds(), h.cfg.AckTimeout.Milliseconds(), h.cfg.MaxPayload,
 		},
-		Features: h.cfg.Features,
+		Features: h.cfg.Features, Epoch: session.Epoch,
 	}
 }

@@ -20,6 +20,8 @@ type delivery struct {
 	sent         time.Time
 	waiting      atomic.Int64 // acknowledgements that may still come in time; timedOut after the time
 	catchUp      *catchUp     // the catch-up that it is part of, if any
+	asked        int64        // of the worker: acknowledgements that it asked for
+	missing      int64        // of the worker: those that had not come when their time was over
 
 	mu    sync.Mutex // guards the fields below
 	acked []*client  // who has acknowledged; not kept beyond maxTracked sockets
@@ -88,6 +90,7 @@ func (d *delivery) first(c *client) bool {
 		}
 	}
 	d.acked = append(d.acked, c)
+	d.hub.cfg.Metrics.Acknowledged(time.Since(d.sent))
 	return true
 }
 
@@ -101,12 +104,16 @@ func (d *delivery) complete() bool {
 // timeOut ends the time for acknowledgements and returns how many did not come.
 func (d *delivery) timeOut() int64 { return max(0, d.waiting.Swap(timedOut)) }
 
+// lateAcks is how many came after timeOut.
+func (d *delivery) lateAcks() int64 { return timedOut - d.waiting.Load() }
+
 // start is called once n sockets were asked to acknowledge the message.
 func (d *delivery) start(w *worker, n int) {
 	if n == 0 {
 		d.release()
 		return
 	}
+	d.asked = int64(n)
 	d.mu.Lock()
 	d.total = n
 	d.mu.Unlock()
@@ -133,6 +140,7 @@ func (w *worker) emitMessage(e *chat.MessageStored, after int64, late bool) {
 		opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(m.ConversationID)}}
 		h.rangeRooms(&opts, f.to)
 	}
+	h.cfg.Metrics.FannedOut(f.shown)
 	if f.d != nil {
 		f.d.start(w, f.asked)
 	}
@@ -151,7 +159,8 @@ type fanOut struct {
 	standard *socketio.Prepared
 	broken   bool // it could not be encoded
 	in       inViews
-	asked    int // sockets that were asked to acknowledge it
+	shown    int // sockets that it went to
+	asked    int // and that were asked to acknowledge it
 }
 
 func (f *fanOut) to(c *client) {
@@ -206,6 +215,9 @@ func (f *fanOut) send(c *client, prepared *socketio.Prepared, asks bool) {
 		send = c.socket.QueuePrepared
 	}
 	_, err := send(prepared)
+	if err == nil {
+		f.shown++
+	}
 	switch {
 	case asks && err != nil:
 		// The socket is closed, or is being closed as slow: its catch-up brings the message.

@@ -46,13 +46,17 @@ type Config struct {
 	// CheckRevoked refuses an actor whose token was revoked after Authenticate had
 	// looked; nil: nobody's is.
 	CheckRevoked func(chat.Actor) error
-	Clock        chat.Clock
-	Logger       *slog.Logger
+	// Restored is called when the database holds another history than at the first connection: what
+	// this node remembers is of the one before. Nil: nobody is told.
+	Restored func()
+	Clock    chat.Clock
+	Logger   *slog.Logger
+	Metrics  Metrics // nil: nobody hears
 }
 
 // Bounds of a hub. What happens at each stands with its use.
 const (
-	workerQueue      = 4096             // jobs waiting for a worker; a full one holds up who publishes
+	workerQueue      = QueueBound       // jobs waiting for a worker; a full one holds up who publishes
 	maxClientReads   = 16               // requests of one socket that wait for the database; more hold up its reader
 	poolSize         = 16               // reads of the database at a time
 	requestTimeout   = 10 * time.Second // of one request
@@ -62,6 +66,9 @@ const (
 	takeOverInterval = 2 * time.Second
 	takeOverBatch    = 200
 )
+
+// QueueBound is how many jobs can wait for one worker.
+const QueueBound = 4096
 
 // Hub delivers to the sockets of this node. Make it with New, give it to
 // chat.NewService as the Broadcaster, then Attach both to a namespace and Run.
@@ -75,6 +82,7 @@ type Hub struct {
 	views      map[viewKey]*view
 	names      *nameTable
 	actions    map[string]action // by the standard event's name
+	counts     map[string]EventMetrics
 	ends       typingEnds
 	endsTyping bool // some dialect is told of the end
 
@@ -89,6 +97,7 @@ type Hub struct {
 	initCount    atomic.Int32 // len(initialising), for those who only look
 	revoked      *lru.Cache[chat.ID, time.Time]
 
+	epoch       atomic.Pointer[chat.ID] // of the history that this node shows
 	pendingAcks atomic.Int64
 	draining    atomic.Bool
 	stopped     chan struct{} // closed when Run ends
@@ -106,6 +115,9 @@ func New(cfg Config) *Hub {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = noMetrics{}
+	}
 	if cfg.Features == nil {
 		cfg.Features = []string{}
 	}
@@ -122,6 +134,7 @@ func New(cfg Config) *Hub {
 	h.unread = newUnreadTracker(h)
 	h.names = newNameTable(h)
 	h.actions = map[string]action{}
+	h.counts = map[string]EventMetrics{}
 	for range cfg.Workers {
 		h.workers = append(h.workers, newWorker(h))
 	}
@@ -144,6 +157,7 @@ func (h *Hub) Attach(service *chat.Service, presence chat.Presence, ns *socketio
 	h.registerEvents()
 	h.addViews()
 	presence.Watch(func(state chat.PresenceState) {
+		h.cfg.Metrics.PresenceChanged(state.Online)
 		h.presenceChanged(chat.PresenceChanged{PresenceState: state})
 		if !state.Online { // it may not have received all that went to its sockets
 			service.WentOffline(state.UserID)
@@ -180,6 +194,7 @@ func (h *Hub) takeOver(ctx context.Context) {
 			h.log.Warn("the outbox could not be read", "error", err)
 		}
 		if n > 0 {
+			h.cfg.Metrics.TakenOver(n)
 			h.log.Info("fanned out again what was left in the outbox", "messages", n)
 		}
 		if n == takeOverBatch {
@@ -236,7 +251,7 @@ func (h *Hub) deliver(ctx context.Context, event chat.Event, foreign bool) error
 		h.blockChanged(e)
 		return nil
 	}
-	return h.post(ctx, conversation, job{event: event, foreign: foreign})
+	return h.post(ctx, conversation, job{event: event, foreign: foreign, at: now()})
 }
 
 // post gives a job to the conversation's worker.
@@ -266,12 +281,21 @@ type Stats struct {
 	Users       int   // with at least one socket here
 	PendingAcks int64 // acknowledgements that may still come in time
 	Gaps        int   // claims that wait for a gap to close
+	Queued      int   // jobs that wait for the worker that has most of them, of QueueBound
+	Reads       int   // requests that wait for their turn to read the database
 }
 
 // Stats reads the figures.
 func (h *Hub) Stats() Stats {
-	return Stats{Users: h.users.len(), PendingAcks: h.pendingAcks.Load(), Gaps: h.gaps.len()}
+	stats := Stats{Users: h.users.len(), PendingAcks: h.pendingAcks.Load(), Gaps: h.gaps.len(), Reads: h.reads.waiting()}
+	for _, w := range h.workers {
+		stats.Queued = max(stats.Queued, len(w.jobs))
+	}
+	return stats
 }
+
+// Draining says whether Drain was called.
+func (h *Hub) Draining() bool { return h.draining.Load() }
 
 // Drain tells every socket to go elsewhere and closes their connections a few at
 // a time until none is left or ctx ends. New connections are turned away.
@@ -289,7 +313,7 @@ func (h *Hub) Drain(ctx context.Context) error {
 	for len(clients) > 0 {
 		n := min(size, len(clients))
 		for _, c := range clients[:n] {
-			c.closing("draining", true, 0)
+			c.closing(ClosingDraining, true, 0)
 		}
 		if clients = clients[n:]; len(clients) == 0 {
 			return nil

@@ -24,11 +24,13 @@ const connectionPause = 5 * time.Second
 
 // limited answers an event that comes too soon after others. It runs on the
 // socket's reader, which owns the bucket.
-func (h *Hub) limited(c *client, e *socketio.Event) bool {
+func (h *Hub) limited(c *client, counts EventMetrics, e *socketio.Event) bool {
 	wait, ok := c.events.Take(h.cfg.Limits.Events)
 	if ok {
 		return false
 	}
+	h.cfg.Metrics.RateLimited(LimitEvents)
+	counts.Answered(chat.CodeRateLimited, 0)
 	h.answer(e, nil, chat.RateLimited(wait))
 	return true
 }
@@ -36,7 +38,11 @@ func (h *Hub) limited(c *client, e *socketio.Event) bool {
 // tooMany says whether the user has as many sockets here as it may.
 func (h *Hub) tooMany(user chat.ID) bool {
 	limit := h.cfg.Limits.Connections
-	return limit > 0 && len(h.users.get(user)) >= limit
+	if limit <= 0 || len(h.users.get(user)) < limit {
+		return false
+	}
+	h.cfg.Metrics.RateLimited(LimitConnections)
+	return true
 }
 
 // mayStay looks again at what authenticate has looked at, now that the client is in
@@ -44,11 +50,12 @@ func (h *Hub) tooMany(user chat.ID) bool {
 func (h *Hub) mayStay(c *client) bool {
 	limit := h.cfg.Limits.Connections
 	if limit > 0 && len(h.users.get(c.user.ID)) > limit {
+		h.cfg.Metrics.RateLimited(LimitConnections)
 		c.socket.Conn().Close() // the official client tries again
 		return false
 	}
 	if h.cfg.CheckRevoked != nil && h.cfg.CheckRevoked(c.caller()) != nil {
-		c.closing("revoked", false, 0)
+		c.closing(ClosingRevoked, false, 0)
 		return false
 	}
 	return true

@@ -50,6 +50,13 @@ func (p *pool) work() {
 	}
 }
 
+// waiting is how many wait for their turn.
+func (p *pool) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.queue)
+}
+
 // close drops what waits and returns when what runs has ended.
 func (p *pool) close() {
 	p.mu.Lock()

@@ -22,7 +22,9 @@ func (c *client) send(req sendRequest, done func(chat.Sent, error)) {
 		done(chat.Sent{}, err)
 		return
 	}
+	start := now()
 	c.hub.service.Send(context.Background(), c.caller(), cmd, done)
+	c.hub.cfg.Metrics.Checked(start.passed())
 }
 
 func sentAnswer(sent chat.Sent) json.RawMessage {
@@ -257,15 +259,19 @@ func (c *client) contacts(ctx context.Context, req pageRequest) (contactsAnswer,
 type syncRequest struct {
 	Positions map[string]json.RawMessage `json:"positions"`
 	Cursor    string                     `json:"cursor"`
+	Epoch     string                     `json:"epoch"`
 }
 
 type syncAnswer struct {
 	Conversations []chat.SyncConversation `json:"conversations"`
 	NextCursor    *string                 `json:"nextCursor,omitempty"`
+	Epoch         chat.ID                 `json:"epoch"`
+	Reset         bool                    `json:"reset,omitempty"`
+	Gone          []chat.ID               `json:"gone,omitempty"`
 }
 
 func (c *client) syncPositions(ctx context.Context, req syncRequest) (syncAnswer, error) {
-	q := chat.SyncQuery{Cursor: req.Cursor, Positions: make(map[chat.ID]chat.SyncPosition, len(req.Positions))}
+	q := chat.SyncQuery{Cursor: req.Cursor, Epoch: req.Epoch, Positions: make(map[chat.ID]chat.SyncPosition, len(req.Positions))}
 	for key, raw := range req.Positions {
 		id, err := conversationID(&key)
 		if err != nil {
@@ -282,22 +288,23 @@ func (c *client) syncPositions(ctx context.Context, req syncRequest) (syncAnswer
 		conversation := &page.Conversations[i]
 		conversation.Messages, conversation.Changes = list(conversation.Messages), list(conversation.Changes)
 	}
-	return syncAnswer{list(page.Conversations), cursor(page.NextCursor)}, err
+	return syncAnswer{list(page.Conversations), cursor(page.NextCursor), page.Epoch, page.Reset, page.Gone}, err
 }
 
-// syncPosition is a seq, or {seq, version}.
+// syncPosition is a seq, or {seq, version, id}.
 func syncPosition(raw json.RawMessage) (chat.SyncPosition, error) {
 	var full struct {
-		Seq     *int64 `json:"seq"`
-		Version int64  `json:"version"`
+		Seq     *int64  `json:"seq"`
+		Version int64   `json:"version"`
+		ID      chat.ID `json:"id"`
 	}
 	if json.Unmarshal(raw, &full.Seq) == nil && full.Seq != nil {
 		return chat.SyncPosition{Seq: *full.Seq}, nil
 	}
 	if json.Unmarshal(raw, &full) == nil && full.Seq != nil {
-		return chat.SyncPosition{Seq: *full.Seq, Version: full.Version}, nil
+		return chat.SyncPosition{Seq: *full.Seq, Version: full.Version, ID: full.ID}, nil
 	}
-	return chat.SyncPosition{}, chat.InvalidArgument("positions", "a position is a seq or {seq, version}")
+	return chat.SyncPosition{}, chat.InvalidArgument("positions", "a position is a seq or {seq, version, id}")
 }
 
 type refreshRequest struct {

@@ -41,17 +41,18 @@ func (w *worker) stream(conversation chat.ID) *stream {
 // seq at or below the last one is a repetition (an outbox taken over): it was
 // shown already. What a node that runs
 // alone has shown is recorded as fanned out.
-func (w *worker) messageStored(e *chat.MessageStored, foreign bool) {
+func (w *worker) messageStored(e *chat.MessageStored, j job) {
 	s := w.stream(e.Message.ConversationID)
 	if seq := e.Message.Seq; seq > s.last {
 		if w.hub.cfg.Cluster && seq > 1 && seq != s.last+1 {
 			w.wait(s, e)
 		} else {
 			w.emitNext(s, e, false)
+			w.hub.cfg.Metrics.Shown(j.at.passed())
 			w.emitBehind(s)
 		}
 	}
-	if foreign {
+	if j.foreign {
 		return
 	}
 	if !w.hub.cfg.Cluster {

@@ -39,27 +39,32 @@ func (h *Hub) registerEvents() {
 	reading(h, "presence", (*client).presence)
 	reading(h, "auth:refresh", (*client).refresh)
 
-	h.ns.Handle("typing", h.only(func(c *client, e *socketio.Event) {
-		if raw, err := payloadOf(e); err == nil {
+	typing := h.event("typing")
+	h.ns.Handle("typing", h.only(typing, func(c *client, e *socketio.Event) {
+		raw, err := payloadOf(e)
+		if err == nil {
 			c.typing(raw)
 		}
+		typing.Answered(countOf(err), 0)
 	}))
 	h.actions["typing"] = action{start: func(c *client, payload json.RawMessage, _ func(any, error)) { c.typing(payload) }}
-	h.ns.HandleUnknown(h.only(func(_ *client, e *socketio.Event) {
+	other := h.event(OtherEvents)
+	h.ns.HandleUnknown(h.only(other, func(_ *client, e *socketio.Event) {
+		other.Answered(chat.CodeUnknownEvent, 0)
 		h.answer(e, nil, chat.Errorf(chat.CodeUnknownEvent, ""))
 	}))
 }
 
 // only lets an event through that is within the socket's limits. The events of a
 // socket that speaks a dialect go to that: its names may be ours.
-func (h *Hub) only(handle func(*client, *socketio.Event)) func(*socketio.Event) {
+func (h *Hub) only(counts EventMetrics, handle func(*client, *socketio.Event)) func(*socketio.Event) {
 	return func(e *socketio.Event) {
 		c := clientOf(e.Socket())
 		if c.view != nil {
 			c.view.receive(c, e)
 			return
 		}
-		if !h.limited(c, e) {
+		if !h.limited(c, counts, e) {
 			handle(c, e)
 		}
 	}
@@ -68,13 +73,17 @@ func (h *Hub) only(handle func(*client, *socketio.Event)) func(*socketio.Event) 
 // queued registers an event whose handler returns at once and answers later,
 // through done, which it calls exactly once.
 func queued[Req, Res any](h *Hub, event string, handle func(*client, Req, func(Res, error)), encode func(Res) json.RawMessage) {
-	h.ns.Handle(event, h.only(func(c *client, e *socketio.Event) {
+	counts := h.event(event)
+	h.ns.Handle(event, h.only(counts, func(c *client, e *socketio.Event) {
+		start := now()
 		req, err := decodeEvent[Req](e)
 		if err != nil {
+			counts.Answered(countOf(err), start.passed())
 			h.answer(e, nil, err)
 			return
 		}
 		handle(c, req, func(res Res, err error) {
+			counts.Answered(countOf(err), start.passed())
 			if err != nil {
 				h.answer(e, nil, err)
 				return
@@ -95,9 +104,12 @@ func queued[Req, Res any](h *Hub, event string, handle func(*client, Req, func(R
 // reading registers an event whose handler waits for the database. It runs in the
 // hub's pool; a socket that has too many waiting is not read until one is done.
 func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Context, Req) (Res, error)) {
-	h.ns.Handle(event, h.only(func(c *client, e *socketio.Event) {
+	counts := h.event(event)
+	h.ns.Handle(event, h.only(counts, func(c *client, e *socketio.Event) {
+		start := now()
 		req, err := decodeEvent[Req](e)
 		if err != nil {
+			counts.Answered(countOf(err), start.passed())
 			h.answer(e, nil, err)
 			return
 		}
@@ -109,6 +121,7 @@ func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Co
 					answer, err = okAnswer(res)
 				}
 			}
+			counts.Answered(countOf(err), start.passed())
 			h.answer(e, answer, err)
 		})
 	}))

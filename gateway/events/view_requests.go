@@ -21,12 +21,15 @@ type translated struct {
 	e    *socketio.Event
 	form *dialect.Form // nil if the arguments fit none
 	call dialect.Call
+
+	start moment
 }
 
 // receive handles an event of a socket that speaks the dialect, on its reader.
 func (v *view) receive(c *client, e *socketio.Event) {
-	r := &translated{v: v, c: c, e: e}
+	r := &translated{v: v, c: c, e: e, start: now()}
 	if wait, ok := c.events.Take(v.hub.cfg.Limits.Events); !ok {
+		v.hub.cfg.Metrics.RateLimited(LimitEvents)
 		r.fail(chat.RateLimited(wait))
 		return
 	}
@@ -100,6 +103,10 @@ func (r *translated) run() {
 		r.reply(nil, nil)
 	case r.form.Event == "typing" && len(r.call.Refs) > 0:
 		r.typing()
+		r.count(nil)
+	case r.form.Event == "typing" && do.start != nil: // it is never answered
+		do.start(r.c, r.call.Payload, r.reply)
+		r.count(nil)
 	case len(r.call.Refs) == 0 && do.start != nil:
 		do.start(r.c, r.call.Payload, r.reply)
 	default:
@@ -242,9 +249,20 @@ func (r *translated) replyNow(ctx context.Context, answer any, err error) {
 	switch {
 	case err != nil:
 		r.fail(err)
+		return
 	case shaped != nil:
 		r.v.hub.ack(r.e, shaped)
 	}
+	r.count(nil)
+}
+
+// count counts the event, under the standard name that it stands for.
+func (r *translated) count(err error) {
+	name := OtherEvents
+	if r.form != nil && r.form.Event != "" {
+		name = r.form.Event
+	}
+	r.v.hub.counts[name].Answered(countOf(err), r.start.passed())
 }
 
 // answers says whether the client waits for an answer, and the dialect has one.
@@ -263,6 +281,7 @@ func (r *translated) shape(ctx context.Context, answer any) (json.RawMessage, er
 
 // fail answers with an error where the dialect answers at all.
 func (r *translated) fail(err error) {
+	r.count(err)
 	body := r.v.hub.errorBody(r.e, err)
 	known := r.v.d.Client[r.e.Name()] != nil
 	if known && (r.form != nil && !r.form.HasAnswer() || !r.v.d.Answers(r.e.Name())) {

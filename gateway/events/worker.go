@@ -12,6 +12,7 @@ import (
 type job struct {
 	event   chat.Event
 	foreign bool // another node stored it
+	at      moment
 	do      func(*worker)
 }
 
@@ -67,7 +68,7 @@ func (w *worker) handle(j job) {
 	}
 	switch e := j.event.(type) {
 	case chat.MessageStored:
-		w.messageStored(&e, j.foreign)
+		w.messageStored(&e, j)
 	case chat.PositionMoved:
 		w.positionMoved(&e)
 	case chat.ConversationChanged:
@@ -95,7 +96,9 @@ func (w *worker) expire(now time.Time) {
 	cfg := &w.hub.cfg
 	for d := w.pending.front(); d != nil && now.Sub(d.sent) >= cfg.AckTimeout; d = w.pending.front() {
 		w.pending.pop()
-		if n := d.timeOut(); n > 0 {
+		n := d.timeOut()
+		w.hub.cfg.Metrics.Acks(d.asked-n, 0, 0)
+		if d.missing = n; n > 0 {
 			w.hub.pendingAcks.Add(-n)
 			w.hub.service.Unacknowledged(d.conversation, d.seq)
 		}
@@ -108,6 +111,8 @@ func (w *worker) expire(now time.Time) {
 	limit := max(1, cfg.MaxLateAcks/cfg.Workers)
 	for d := w.late.front(); d != nil && (now.Sub(d.sent) >= cfg.LateAcks || w.late.len() > limit || d.complete()); d = w.late.front() {
 		w.late.pop()
+		late := min(d.lateAcks(), d.missing)
+		w.hub.cfg.Metrics.Acks(0, late, d.missing-late)
 		d.release()
 	}
 	for s := range w.gapped {

@@ -33,12 +33,12 @@ import (
 
 // Options tune a Store. Zero values take the defaults.
 type Options struct {
-	Clock      chat.Clock   // default: the machine's
-	Logger     *slog.Logger // default: slog's
-	Migrate    bool         // bring the schema up to date; else an older one is refused
-	QueueBound int          // writes that can wait; default 8192
-	MaxBatch   int          // writes in one transaction; default 256
-	Readers    int          // connections for reading; default 4
+	Clock      chat.Clock    // default: the machine's
+	Logger     *slog.Logger  // default: slog's
+	Migrate    bool          // bring the schema up to date; else an older one is refused
+	QueueBound int           // writes that can wait; default 8192
+	MaxBatch   int           // writes in one transaction; default 256
+	Readers    int           // connections for reading; default 4
 	Observe    meter.Observe // hears of the queue's batches; nil: nobody does
 }
 
