@@ -54,7 +54,7 @@ func (u *catchUp) acknowledged(seq int64) {
 
 func (u *catchUp) post(do func(*worker)) {
 	if err := u.hub.post(context.Background(), u.conversation, job{do: do}); err != nil {
-		u.hub.log.Debug("a catch-up ends with the hub", "error", err)
+		u.hub.log.Debug("a catch-up ends with the hub", u.c.who(), "error", err)
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *worker) catchUpWindow(u *catchUp, page chat.HistoryPage, translated [][
 		return
 	case err != nil:
 		// The client comes back by itself, and the catch-up with it.
-		w.hub.log.Warn("a catch-up failed; the connection is closed", "socket", u.c.socket.ID(), "error", err)
+		w.hub.log.Warn("a catch-up failed; the connection is closed", u.c.who(), "error", err)
 		u.c.socket.Conn().Close()
 		return
 	}
@@ -123,7 +123,7 @@ func (w *worker) sendCaughtUp(u *catchUp, m *chat.Message, translated []byte) bo
 	d := w.hub.newDelivery(m, u.held)
 	prepared, asks, err := u.prepare(d, m, translated)
 	if err != nil {
-		w.hub.log.Error("a message could not be encoded", "conversation", m.ConversationID, "seq", m.Seq, "error", err)
+		w.hub.log.Error("a message could not be encoded", u.c.who(), "conversation", m.ConversationID, "seq", m.Seq, "error", err)
 		return false
 	}
 	u.held = m.Seq

@@ -17,9 +17,10 @@ type client struct {
 	hub    *Hub
 	socket *socketio.Socket
 	user   chat.User
-	since  time.Time // what was stored by then it learns by its catch-up or sync
-	sync   bool      // keeps its own positions and calls sync; else the hub catches it up
-	view   *view     // what it speaks; nil: the standard events
+	since  time.Time          // what was stored by then it learns by its catch-up or sync
+	sync   bool               // keeps its own positions and calls sync; else the hub catches it up
+	view   *view              // what it speaks; nil: the standard events
+	origin *chat.TraceContext // of its handshake; nil: not recorded
 
 	// holding is how many conversations may not go to the socket just so: while it
 	// initialises one for all of them, then one for each entry of held. 0 is the
@@ -71,6 +72,9 @@ type handshakeAuth struct {
 	// Dialect is the vocabulary that the client speaks; "" for the standard events, or
 	// for the one of its namespace.
 	Dialect string `json:"dialect"`
+	// Traceparent is the trace that the handshake belongs to, for clients that can't set
+	// a header.
+	Traceparent string `json:"traceparent"`
 }
 
 // authenticate is the namespace's middleware. What time does not heal is a
@@ -90,11 +94,14 @@ func (h *Hub) authenticate(s *socketio.Socket) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
+	span := h.traceConnect(s, auth.Traceparent)
 	actor, err := h.cfg.Authenticate(ctx, auth.Token)
+	chat.EndSpan(span, err)
 	if err != nil {
 		known := chat.AsError(err)
+		h.log.Debug("a handshake was refused", whose(s), "code", known.Code)
 		if known.Code.Retryable() {
-			h.log.Warn("a handshake was turned away for now", "error", err)
+			h.log.Warn("a handshake was turned away for now", whose(s), "error", err)
 			s.Conn().Close()
 		}
 		return connectError(known)
@@ -109,7 +116,7 @@ func (h *Hub) authenticate(s *socketio.Socket) error {
 	}
 	actor.SocketID = s.ID()
 	s.SetData(&client{
-		hub: h, socket: s, user: actor.User, actor: actor, view: view,
+		hub: h, socket: s, user: actor.User, actor: actor, view: view, origin: chat.TraceOf(span),
 		sync:  auth.Sync && (view == nil || view.d.Handles("sync")),
 		slots: make(chan struct{}, maxClientReads),
 	})
@@ -147,6 +154,7 @@ func (h *Hub) connected(s *socketio.Socket) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
+	span := chat.GoOn(h.cfg.Tracer, c.origin, chat.InternalSpan, "session.open")
 	session, release, err := h.openSession(ctx, c.user.ID)
 	if h.keepsHearing(c) {
 		c.keepHearing(release)
@@ -167,9 +175,10 @@ func (h *Hub) connected(s *socketio.Socket) {
 	if err == nil {
 		err = h.pres.Connect(ctx, c.user.ID, s.ID())
 	}
+	chat.EndSpan(span, err)
 	if err != nil {
 		// The client's reconnection tries again; there is no answer to give it here.
-		h.log.Warn("a session could not be opened", "socket", s.ID(), "error", err)
+		h.log.Warn("a session could not be opened", c.who(), "error", err)
 		h.setInitialising(c, false)
 		s.Conn().Close()
 		return
@@ -179,6 +188,7 @@ func (h *Hub) connected(s *socketio.Socket) {
 		u.next()
 	}
 	c.armExpiry()
+	h.log.Debug("a socket is connected", c.who())
 }
 
 // openSession reads what a connection begins with, at a moment from which this node
@@ -338,7 +348,7 @@ func (c *client) emit(event string, payload any) {
 		return
 	}
 	if err := c.socket.Emit(event, payload); err != nil {
-		c.hub.log.Debug("an event was not sent", "event", event, "socket", c.socket.ID(), "error", err)
+		c.hub.log.Debug("an event was not sent", "event", event, c.who(), "error", err)
 	}
 }
 
@@ -394,9 +404,10 @@ func (c *client) expiring(notice time.Duration) {
 }
 
 // disconnected runs once for each connected socket, after its last event.
-func (h *Hub) disconnected(s *socketio.Socket, _ string) {
+func (h *Hub) disconnected(s *socketio.Socket, reason string) {
 	c := clientOf(s)
 	c.closed.Store(true)
+	h.log.Debug("a socket has ended", c.who(), "reason", reason)
 	h.setInitialising(c, false)
 	c.mu.Lock()
 	if c.expiry != nil {
@@ -414,7 +425,7 @@ func (h *Hub) disconnected(s *socketio.Socket, _ string) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	if err := h.pres.Disconnect(ctx, c.user.ID, s.ID()); err != nil {
-		h.log.Warn("presence did not hear of a disconnect", "socket", s.ID(), "error", err)
+		h.log.Warn("presence did not hear of a disconnect", c.who(), "error", err)
 	}
 }
 

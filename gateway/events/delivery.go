@@ -20,6 +20,7 @@ type delivery struct {
 	sent         time.Time
 	waiting      atomic.Int64 // acknowledgements that may still come in time; timedOut after the time
 	catchUp      *catchUp     // the catch-up that it is part of, if any
+	trace        *emission    // nil: not recorded
 	asked        int64        // of the worker: acknowledgements that it asked for
 	missing      int64        // of the worker: those that had not come when their time was over
 
@@ -70,7 +71,11 @@ func (d *delivery) Ack(s *socketio.Socket, _ socketio.Args) {
 	if d.waiting.Add(-1) >= 0 {
 		d.hub.pendingAcks.Add(-1)
 	}
-	d.hub.claim(c, d.conversation, d.after, d.seq)
+	ctx := context.Background()
+	if d.trace != nil {
+		ctx = d.trace.acknowledged(ctx, c)
+	}
+	d.hub.claim(ctx, c, d.conversation, d.after, d.seq)
 	if d.catchUp != nil {
 		d.catchUp.acknowledged(d.seq)
 	}
@@ -142,6 +147,9 @@ func (w *worker) emitMessage(e *chat.MessageStored, after int64, late bool) {
 	}
 	h.cfg.Metrics.FannedOut(f.shown)
 	if f.d != nil {
+		if f.d.trace != nil {
+			f.d.trace.emitted()
+		}
 		f.d.start(w, f.asked)
 	}
 }
@@ -186,6 +194,7 @@ func (f *fanOut) to(c *client) {
 func (f *fanOut) delivery() *delivery {
 	if f.d == nil {
 		f.d = f.w.hub.newDelivery(&f.e.Message, f.after)
+		f.d.trace = f.w.hub.traceEmission(f.e)
 	}
 	return f.d
 }
@@ -210,6 +219,9 @@ func (f *fanOut) send(c *client, prepared *socketio.Prepared, asks bool) {
 		f.d.waiting.Add(1)
 		f.w.hub.pendingAcks.Add(1)
 	}
+	if f.d.trace != nil {
+		f.d.trace.emitting(c, asks)
+	}
 	send := c.socket.EmitPrepared
 	if f.many {
 		send = c.socket.QueuePrepared
@@ -223,6 +235,9 @@ func (f *fanOut) send(c *client, prepared *socketio.Prepared, asks bool) {
 		// The socket is closed, or is being closed as slow: its catch-up brings the message.
 		f.d.waiting.Add(-1)
 		f.w.hub.pendingAcks.Add(-1)
+		if f.d.trace != nil {
+			f.d.trace.refused(c)
+		}
 	case asks:
 		f.asked++
 	}
@@ -230,14 +245,14 @@ func (f *fanOut) send(c *client, prepared *socketio.Prepared, asks bool) {
 
 // claim moves the user's delivered position over what a device has acknowledged,
 // or keeps the claim until the gap before it is closed.
-func (h *Hub) claim(c *client, conversation chat.ID, after, seq int64) {
-	h.service.Acknowledge(context.Background(), c.user.ID, conversation, after, seq, c.socket.ID(),
+func (h *Hub) claim(ctx context.Context, c *client, conversation chat.ID, after, seq int64) {
+	h.service.Acknowledge(ctx, c.user.ID, conversation, after, seq, c.socket.ID(),
 		func(r chat.PositionResult, err error) {
 			switch {
 			case err != nil && chat.AsError(err).Code.Retryable():
 				h.gaps.postpone(c, conversation, after, seq)
 			case err != nil:
-				h.log.Debug("an acknowledgement claims nothing", "error", err)
+				h.log.Debug("an acknowledgement claims nothing", c.who(), "error", err)
 			case r.NewDelivered < after:
 				h.gaps.add(c, conversation, after, seq)
 			}

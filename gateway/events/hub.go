@@ -46,6 +46,8 @@ type Config struct {
 	// CheckRevoked refuses an actor whose token was revoked after Authenticate had
 	// looked; nil: nobody's is.
 	CheckRevoked func(chat.Actor) error
+	// Tracer records how messages go their way; nil: nothing is recorded.
+	Tracer chat.Tracer
 	// Restored is called when the database holds another history than at the first connection: what
 	// this node remembers is of the one before. Nil: nobody is told.
 	Restored func()

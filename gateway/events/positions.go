@@ -28,7 +28,8 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 		return
 	}
 	var prepared *socketio.Prepared
-	told := false
+	told, sockets := false, 0
+	var span chat.Span
 	h.members(e.ConversationID, e.MemberIDs, func(c *client) {
 		if c.view != nil {
 			told = told || c.user.ID != e.UserID && c.view.told(e)
@@ -39,6 +40,9 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 		}
 		if prepared == nil {
 			var err error
+			if span == nil {
+				span = h.tracePosition(e)
+			}
 			prepared, err = h.ns.Prepare(receiptEvent(e), nil, positionPayload{e.ConversationID, e.UserID, e.Seq, e.At})
 			if err != nil {
 				h.log.Error("a position could not be encoded", "error", err)
@@ -46,9 +50,14 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 			}
 		}
 		if _, err := c.socket.EmitPrepared(prepared); err != nil {
-			h.log.Debug("a position was not sent", "socket", c.socket.ID(), "error", err)
+			h.log.Debug("a position was not sent", c.who(), "error", err)
 		}
+		sockets++
 	})
+	if span != nil {
+		span.Int("xabar.sockets", int64(sockets))
+		span.End(nil)
+	}
 	if told {
 		w.tellReceipts(e)
 	}
@@ -118,7 +127,7 @@ func (h *Hub) showConversation(e *chat.ConversationChanged, user chat.ID, client
 		}
 		for _, c := range clients {
 			if err := c.socket.Join(conversationRoom(e.ConversationID)); err != nil {
-				h.log.Warn("a socket could not join a conversation", "socket", c.socket.ID(), "error", err)
+				h.log.Warn("a socket could not join a conversation", c.who(), "error", err)
 			}
 			h.hearGroup(c, e.ConversationID)
 		}

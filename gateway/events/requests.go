@@ -16,14 +16,14 @@ type sendRequest struct {
 	ReplyToSeq     *int64          `json:"replyToSeq"`
 }
 
-func (c *client) send(req sendRequest, done func(chat.Sent, error)) {
+func (c *client) send(ctx context.Context, req sendRequest, done func(chat.Sent, error)) {
 	cmd, err := req.command()
 	if err != nil {
 		done(chat.Sent{}, err)
 		return
 	}
 	start := now()
-	c.hub.service.Send(context.Background(), c.caller(), cmd, done)
+	c.hub.service.Send(ctx, c.caller(), cmd, done)
 	c.hub.cfg.Metrics.Checked(start.passed())
 }
 
@@ -81,13 +81,13 @@ func (a deliveredAnswer) encode() json.RawMessage {
 	return json.RawMessage(`{"ok":true,"lastDeliveredSeq":` + strconv.FormatInt(a.LastDeliveredSeq, 10) + `}`)
 }
 
-func (c *client) markDelivered(req seqRequest, done func(deliveredAnswer, error)) {
+func (c *client) markDelivered(ctx context.Context, req seqRequest, done func(deliveredAnswer, error)) {
 	id, seq, err := req.parse()
 	if err != nil {
 		done(deliveredAnswer{}, err)
 		return
 	}
-	c.hub.service.MarkDelivered(context.Background(), c.caller(), id, seq, func(r chat.PositionResult, err error) {
+	c.hub.service.MarkDelivered(ctx, c.caller(), id, seq, func(r chat.PositionResult, err error) {
 		done(deliveredAnswer{r.NewDelivered}, err)
 	})
 }
@@ -102,13 +102,13 @@ func (a readAnswer) encode() json.RawMessage {
 		`,"lastReadSeq":` + strconv.FormatInt(a.LastReadSeq, 10) + `}`)
 }
 
-func (c *client) markRead(req seqRequest, done func(readAnswer, error)) {
+func (c *client) markRead(ctx context.Context, req seqRequest, done func(readAnswer, error)) {
 	id, seq, err := req.parse()
 	if err != nil {
 		done(readAnswer{}, err)
 		return
 	}
-	c.hub.service.MarkRead(context.Background(), c.caller(), id, seq, func(r chat.PositionResult, err error) {
+	c.hub.service.MarkRead(ctx, c.caller(), id, seq, func(r chat.PositionResult, err error) {
 		done(readAnswer{r.NewRead, r.LastSeq - r.NewRead}, err)
 	})
 }

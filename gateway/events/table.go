@@ -72,7 +72,7 @@ func (h *Hub) only(counts EventMetrics, handle func(*client, *socketio.Event)) f
 
 // queued registers an event whose handler returns at once and answers later,
 // through done, which it calls exactly once.
-func queued[Req, Res any](h *Hub, event string, handle func(*client, Req, func(Res, error)), encode func(Res) json.RawMessage) {
+func queued[Req, Res any](h *Hub, event string, handle func(*client, context.Context, Req, func(Res, error)), encode func(Res) json.RawMessage) {
 	counts := h.event(event)
 	h.ns.Handle(event, h.only(counts, func(c *client, e *socketio.Event) {
 		start := now()
@@ -82,8 +82,10 @@ func queued[Req, Res any](h *Hub, event string, handle func(*client, Req, func(R
 			h.answer(e, nil, err)
 			return
 		}
-		handle(c, req, func(res Res, err error) {
+		ctx, span := c.trace(context.Background(), event)
+		handle(c, ctx, req, func(res Res, err error) {
 			counts.Answered(countOf(err), start.passed())
+			chat.EndSpan(span, err)
 			if err != nil {
 				h.answer(e, nil, err)
 				return
@@ -97,7 +99,11 @@ func queued[Req, Res any](h *Hub, event string, handle func(*client, Req, func(R
 			reply(nil, err)
 			return
 		}
-		handle(c, req, func(res Res, err error) { reply(res, err) })
+		ctx, span := c.trace(context.Background(), event)
+		handle(c, ctx, req, func(res Res, err error) {
+			chat.EndSpan(span, err)
+			reply(res, err)
+		})
 	}}
 }
 
@@ -114,6 +120,7 @@ func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Co
 			return
 		}
 		c.read(func(ctx context.Context, err error) {
+			ctx, span := c.trace(ctx, event)
 			var answer json.RawMessage
 			if err == nil {
 				var res Res
@@ -122,15 +129,19 @@ func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Co
 				}
 			}
 			counts.Answered(countOf(err), start.passed())
+			chat.EndSpan(span, err)
 			h.answer(e, answer, err)
 		})
 	}))
-	h.actions[event] = action{read: func(ctx context.Context, c *client, payload json.RawMessage) (any, error) {
+	h.actions[event] = action{read: func(ctx context.Context, c *client, payload json.RawMessage) (answer any, err error) {
 		req, err := decode[Req](payload)
 		if err != nil {
 			return nil, err
 		}
-		return handle(c, ctx, req)
+		ctx, span := c.trace(ctx, event)
+		answer, err = handle(c, ctx, req)
+		chat.EndSpan(span, err)
+		return answer, err
 	}}
 }
 
@@ -233,7 +244,7 @@ func (h *Hub) answer(e *socketio.Event, answer json.RawMessage, err error) {
 func (h *Hub) errorBody(e *socketio.Event, err error) errorBody {
 	known := chat.AsError(err)
 	if known.Code == chat.CodeInternal {
-		h.log.Error("an event failed", "event", e.Name(), "socket", e.Socket().ID(), "error", err)
+		h.log.Error("an event failed", "event", h.logged(e), whose(e.Socket()), "error", err)
 	}
 	return errorBody{known.Code, known.Message, known.Code.Retryable(), known.RetryAfter.Milliseconds(), known.Field}
 }
@@ -243,7 +254,7 @@ func (h *Hub) ack(e *socketio.Event, body any) {
 		return
 	}
 	if err := e.Ack(body); err != nil {
-		h.log.Debug("an answer was not sent", "event", e.Name(), "socket", e.Socket().ID(), "error", err)
+		h.log.Debug("an answer was not sent", "event", h.logged(e), whose(e.Socket()), "error", err)
 	}
 }
 

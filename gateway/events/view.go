@@ -145,7 +145,7 @@ func (h *Hub) sendAll(clients []*client, prepared *socketio.Prepared, err error,
 			send = c.socket.Volatile().EmitPrepared
 		}
 		if _, err := send(prepared); err != nil {
-			h.log.Debug("an event was not sent", "event", event, "socket", c.socket.ID(), "error", err)
+			h.log.Debug("an event was not sent", "event", event, c.who(), "error", err)
 		}
 	}
 }

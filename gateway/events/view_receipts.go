@@ -116,7 +116,7 @@ func (h *Hub) tellOne(ctx context.Context, e *chat.PositionMoved, m *chat.Messag
 			prepared[c.view] = p
 		}
 		if _, err := c.socket.EmitPrepared(p); err != nil {
-			h.log.Debug("a receipt was not sent", "socket", c.socket.ID(), "error", err)
+			h.log.Debug("a receipt was not sent", c.who(), "error", err)
 		}
 	}
 	return nil

@@ -294,7 +294,7 @@ func (r *translated) fail(err error) {
 	shaped, ok, err := r.v.d.Failure(r.form, body.Code, valuesOf(body))
 	switch {
 	case err != nil:
-		r.v.hub.log.Error("an error answer has no shape", "event", r.e.Name(), "dialect", r.v.d.Name, "error", err)
+		r.v.hub.log.Error("an error answer has no shape", "event", r.v.hub.logged(r.e), r.c.who(), "dialect", r.v.d.Name, "error", err)
 	case ok:
 		r.v.hub.ack(r.e, shaped)
 	default:

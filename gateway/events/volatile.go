@@ -47,7 +47,7 @@ func (c *client) typeIn(where func(context.Context) (chat.ID, error)) {
 			err = c.hub.service.Typing(ctx, c.caller(), id)
 		}
 		if err != nil {
-			c.hub.log.Debug("typing was dropped", "socket", c.socket.ID(), "error", err)
+			c.hub.log.Debug("typing was dropped", c.who(), "error", err)
 		}
 	})
 }

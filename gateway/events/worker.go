@@ -102,6 +102,9 @@ func (w *worker) expire(now time.Time) {
 			w.hub.pendingAcks.Add(-n)
 			w.hub.service.Unacknowledged(d.conversation, d.seq)
 		}
+		if d.trace != nil {
+			d.trace.over()
+		}
 		if d.complete() {
 			d.release()
 		} else {
@@ -139,6 +142,9 @@ func (w *worker) close() {
 	for _, q := range []*deliveryQueue{&w.pending, &w.late} {
 		for d := q.front(); d != nil; d = q.front() {
 			q.pop()
+			if d.trace != nil {
+				d.trace.over()
+			}
 			d.release()
 		}
 	}
