@@ -46,7 +46,7 @@ type publisher struct {
 	timeout time.Duration
 	log     *slog.Logger
 	tripped func(took time.Duration) // hears of each round trip; may be nil
-	wake    chan struct{} // holds one
+	wake    chan struct{}            // holds one
 
 	mu     sync.Mutex // guards the fields below
 	queue  []publication

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"xabar/gateway/events"
 	"xabar/gateway/httpapi"
 	"xabar/gateway/socketio"
+	"xabar/internal/doctor"
 	"xabar/internal/ratelimit"
 	"xabar/persistence"
 	"xabar/web"
@@ -35,7 +37,9 @@ const maxPayload = 1_000_000
 type App struct {
 	cfg      Config
 	log      *slog.Logger
-	registry *prometheus.Registry
+	registry *registry
+	limited  *prometheus.CounterVec // what limits refuse, by limit
+	panics   *prometheus.CounterVec // by where
 
 	store        chat.Store
 	sharing      *sharing
@@ -46,6 +50,7 @@ type App struct {
 	io           *socketio.Server
 	health       *httpapi.Health
 	notify       *notifications
+	restored     restored
 
 	public, admin               *http.Server
 	publicListener, adminListen net.Listener
@@ -57,7 +62,8 @@ type Addresses struct{ Public, Admin string }
 // NewApp opens the store and both addresses. After it, Run must be called. ctx bounds the
 // opening and ends the refreshing of a key set.
 func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err error) {
-	a := &App{cfg: cfg, log: log, registry: newRegistry()}
+	a := &App{cfg: cfg, log: log, registry: newRegistry(), restored: newRestored()}
+	a.limited, a.panics = newRefusalMetrics(a.registry)
 	// Others may not look into it: it holds the messages and the demo key.
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)
@@ -66,7 +72,9 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	if err != nil {
 		return nil, err
 	}
-	if a.store, err = persistence.Open(ctx, cfg.url(), persistence.Options{Logger: log, Migrate: cfg.Migrate}); err != nil {
+	if a.store, err = persistence.Open(ctx, cfg.url(), persistence.Options{
+		Logger: log, Migrate: cfg.Migrate, Observe: newBatchMetrics(a.registry),
+	}); err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	defer func() {
@@ -124,7 +132,7 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 	a.service = chat.NewService(chat.ServiceConfig{
 		Store: a.store, Broadcaster: a.sharing.broadcaster, Presence: a.sharing.presence, Logger: a.log,
 		Revocations: a.revoked, Absences: a.notify.absences(a),
-		Sends: userLimit(a.cfg.LimitSends), Opens: userLimit(a.cfg.LimitConversations),
+		Sends: a.userLimit("sends", a.cfg.LimitSends), Opens: a.userLimit("conversations", a.cfg.LimitConversations),
 	})
 	proxies, err := a.cfg.trustedProxies()
 	if err != nil {
@@ -136,16 +144,19 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 			AllowEIO3:      a.cfg.AllowEIO3,
 			Origins:        a.cfg.AllowedOrigins,
 			TrustedProxies: proxies,
+			SessionPrefix:  a.cfg.NodeName,
+			AllowRequest:   a.admit,
 			HandshakeRate:  a.cfg.LimitHandshakes.PerSecond,
 			HandshakeBurst: a.cfg.LimitHandshakes.Burst,
 			Logger:         a.log,
-			Metrics:        newEngineMetrics(a.registry),
+			Metrics:        newEngineMetrics(a.registry, a.limited, a.panics),
 		},
 		Adapter: a.sharing.adapter,
-		Hooks:   newSocketHooks(a.registry),
+		Hooks:   newSocketHooks(a.registry, a.panics),
 	})
 	a.hub.Attach(a.service, a.sharing.presence, a.io.Namespace)
-	a.registerGauges()
+	a.registerNodeMetrics()
+	registerStoreMetrics(a.registry, a.store, a.notify.scheduler != nil)
 
 	checks := []httpapi.Check{{Name: "store", Required: true, Probe: a.store.Ping}}
 	if redis := a.sharing.redis; redis != nil {
@@ -161,23 +172,19 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 	return nil
 }
 
-// userLimit makes a bucket for each user.
-func userLimit(rate Rate) chat.Limiter {
-	const users = 1 << 16 // that are remembered
-	return ratelimit.New[chat.ID](ratelimit.Rate(rate), users)
+// admit turns new connections away while the node drains, with a status at which a balancer tries
+// another node. Sessions that exist go on until they are closed.
+func (a *App) admit(*http.Request) error {
+	if a.hub.Draining() {
+		return &engineio.RefuseError{Status: http.StatusServiceUnavailable, Message: "draining"}
+	}
+	return nil
 }
 
-func (a *App) registerGauges() {
-	stat := func(read func(events.Stats) float64) func() float64 {
-		return func() float64 { return read(a.hub.Stats()) }
-	}
-	gauge(a.registry, "xabar_connections", "Connections now.", func() float64 { return float64(a.io.Engine().Sockets()) })
-	if local, ok := a.io.Adapter().(interface{ Rooms() []string }); ok {
-		gauge(a.registry, "xabar_rooms", "Rooms with a socket on this node.", func() float64 { return float64(len(local.Rooms())) })
-	}
-	gauge(a.registry, "xabar_users", "Users with a socket on this node.", stat(func(s events.Stats) float64 { return float64(s.Users) }))
-	gauge(a.registry, "xabar_pending_acks", "Acknowledgements of messages that may still come in time.", stat(func(s events.Stats) float64 { return float64(s.PendingAcks) }))
-	gauge(a.registry, "xabar_position_gaps", "Acknowledgements that wait for a gap to close.", stat(func(s events.Stats) float64 { return float64(s.Gaps) }))
+// userLimit makes a bucket for each user.
+func (a *App) userLimit(name string, rate Rate) chat.Limiter {
+	const users = 1 << 16 // that are remembered
+	return countedLimit{ratelimit.New[chat.ID](ratelimit.Rate(rate), users), a.limited.WithLabelValues(name)}
 }
 
 // publicRoutes is Socket.IO and the HTTP routes beside it.
@@ -197,7 +204,8 @@ func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authentica
 	offerChannels(&routes, a.notify.channels)
 	mux := http.NewServeMux()
 	mux.Handle("/socket.io/", a.io)
-	mux.Handle("/", httpapi.NewPublic(routes))
+	mux.Handle("GET "+doctor.SeenPath, doctor.SeenHandler(a.cfg.ServerKey, rand.Text(), a.io.Engine().ClientAddress))
+	mux.Handle("/", measured(a.registry, httpapi.NewPublic(routes)))
 	return mux, web.Mount(mux, web.Config{Demo: a.cfg.Demo})
 }
 
@@ -237,6 +245,7 @@ func (a *App) Run(ctx context.Context) error {
 		group.Go(func() error { return redis.Run(redisCtx) })
 	}
 	group.Go(func() error { return a.revoked.Run(failed) })
+	group.Go(func() error { return a.restored.run(failed) })
 	notifyCtx, stopNotify := context.WithCancel(hubCtx)
 	defer stopNotify()
 	notified := make(chan struct{})

@@ -37,9 +37,11 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 		Dialects:     dialects,
 		Authenticate: a.authenticate,
 		CheckRevoked: a.revoked.Check,
+		Restored:     a.restored.tell,
 		AckTimeout:   a.cfg.AckTimeout,
 		Limits:       events.Limits{Events: ratelimit.Rate(a.cfg.LimitEvents), Connections: int(a.cfg.LimitConnections)},
 		MaxPayload:   maxPayload,
+		Metrics:      newEventMetrics(a.registry, a.limited),
 		Features:     a.notify.channels.Features(),
 		Logger:       a.log,
 	}
@@ -50,6 +52,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 	}
 	redis, err := rooms.Open(a.cfg.RedisURL, rooms.Options{
 		Sharded: a.cfg.RedisSharded, LocalRooms: localRooms, PresenceTTL: a.cfg.PresenceTTL, Logger: a.log,
+		RoundTrip: newRoundTripMetrics(a.registry),
 	})
 	if err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 		},
 		Published: func(e chat.MessageStored) { service().FannedOut(&e) },
 	})
-	a.registry.MustRegister(newClusterMetrics(redis))
+	registerClusterMetrics(a.registry, redis)
 	redis.OnRecovered(a.hub.Repair)
 	online := redis.Presence(chat.SystemClock{}, a.store.SetLastSeen)
 	online.Watched(a.hub.Watched)

@@ -1,110 +1,155 @@
 package main
 
 import (
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+)
 
-	"xabar/gateway/engineio"
-	"xabar/gateway/socketio"
+// registry is the metrics of this process, and what docs/metrics.md says of them: what is
+// made here is noted on the way. It is filled by one goroutine, before the first scrape.
+type registry struct {
+	*prometheus.Registry
+	part    string // of docs/metrics.md that the next ones belong to
+	defined []definition
+}
+
+// definition is a row of docs/metrics.md.
+type definition struct {
+	part, name, kind, help string
+	labels                 []string
+}
+
+// Parts of docs/metrics.md, in its order.
+const (
+	partProcess       = "Process"
+	partConnections   = "Connections"
+	partEvents        = "Events"
+	partDelivery      = "Delivery"
+	partQueues        = "Queues"
+	partDatabase      = "Database"
+	partCluster       = "Cluster"
+	partNotifications = "Notifications"
+	partHTTP          = "HTTP API"
+)
+
+// Buckets. Latencies go from 0.1 ms, a message that is stored in memory's time, to 10 s,
+// when every request has timed out; sizes from one to the largest batch and group.
+var (
+	latencies = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+	sizes     = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 )
 
 // newRegistry makes the registry of this process; components add their own.
-func newRegistry() *prometheus.Registry {
-	r := prometheus.NewRegistry()
+func newRegistry() *registry {
+	r := &registry{Registry: prometheus.NewRegistry(), part: partProcess}
 	r.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		collectors.NewBuildInfoCollector(),
 	)
+	build := r.gauge("xabar_build_info", "1; the labels say what runs.", "version", "go_version")
+	build.WithLabelValues(version(), runtime.Version()).Set(1)
 	return r
 }
 
-// engineMetrics counts what happens to connections (engineio.Metrics).
-type engineMetrics struct {
-	opened, closed, refused  *prometheus.CounterVec
-	upgrades                 *prometheus.CounterVec
-	messages, received, sent prometheus.Counter
-	dropped, panics          prometheus.Counter
+// newRefusalMetrics makes the two that several components add to.
+func newRefusalMetrics(r *registry) (limited, panics *prometheus.CounterVec) {
+	panics = r.counters("xabar_panics_total", "Panics, each of which ended the connection that caused it, by where: engine, middleware, connection, handler, ack, disconnect. Always a bug.", "where")
+	r.part = partEvents
+	limited = r.counters("xabar_rate_limited_total",
+		"What a limit has refused, by limit: events (--limit-events), sends, conversations, handshakes, connections. Refusals of the HTTP API are among xabar_http_requests_total.", "limit")
+	return limited, panics
 }
 
-func counter(r prometheus.Registerer, name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	r.MustRegister(c)
-	return c
+func (r *registry) define(kind, name, help string, labels []string) {
+	r.defined = append(r.defined, definition{r.part, name, kind, help, labels})
 }
 
-func counterVec(r prometheus.Registerer, name, help string, labels ...string) *prometheus.CounterVec {
+// counter makes a counter without labels.
+func (r *registry) counter(name, help string) prometheus.Counter {
+	return r.counters(name, help).WithLabelValues()
+}
+
+// counters makes a counter for each combination of the labels' values.
+func (r *registry) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	r.define("counter", name, help, labels)
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	r.MustRegister(c)
 	return c
 }
 
-func gauge(r prometheus.Registerer, name, help string, value func() float64) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+func (r *registry) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	r.define("gauge", name, help, labels)
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.MustRegister(g)
+	return g
 }
 
-func newEngineMetrics(r prometheus.Registerer) *engineMetrics {
-	return &engineMetrics{
-		opened:   counterVec(r, "xabar_connections_opened_total", "Handshakes that were accepted.", "transport", "protocol"),
-		closed:   counterVec(r, "xabar_connections_closed_total", "Connections that ended, by the reason that Socket.IO gives.", "reason"),
-		refused:  counterVec(r, "xabar_requests_refused_total", "Requests of the transport that were answered with an error.", "cause"),
-		upgrades: counterVec(r, "xabar_upgrades_total", "Upgrades from polling to WebSocket.", "result"),
-		messages: counter(r, "xabar_messages_received_total", "Engine.IO messages from clients."),
-		received: counter(r, "xabar_received_bytes_total", "Payload of the messages from clients."),
-		sent:     counter(r, "xabar_sent_bytes_total", "Bytes written to transports."),
-		dropped:  counter(r, "xabar_volatile_dropped_total", "Volatile events that a slow connection did not get."),
-		panics:   counter(r, "xabar_panics_total", "Connections that ended by a panic of the server's. Always a bug."),
+func (r *registry) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	r.define("histogram", name, help, labels)
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.MustRegister(h)
+	return h
+}
+
+// byLabel resolves a counter's children once, so that counting looks up no label. They are
+// there from the start: what has not happened yet is 0, and not unknown.
+func byLabel[K ~string](c *prometheus.CounterVec, values ...K) map[K]prometheus.Counter {
+	children := make(map[K]prometheus.Counter, len(values))
+	for _, v := range values {
+		children[v] = c.WithLabelValues(string(v))
+	}
+	return children
+}
+
+// scraped are metrics that are read together, at each scrape, so that figures that belong
+// together agree.
+type scraped struct {
+	registry *registry
+	descs    []*prometheus.Desc
+	read     func(ch chan<- prometheus.Metric)
+}
+
+// emitter reports one value; labels are the values of its labels.
+type emitter func(ch chan<- prometheus.Metric, value float64, labels ...string)
+
+func (s *scraped) gauge(name, help string, labels ...string) emitter {
+	return s.metric("gauge", prometheus.GaugeValue, name, help, labels)
+}
+
+func (s *scraped) counter(name, help string, labels ...string) emitter {
+	return s.metric("counter", prometheus.CounterValue, name, help, labels)
+}
+
+func (s *scraped) metric(kind string, value prometheus.ValueType, name, help string, labels []string) emitter {
+	s.registry.define(kind, name, help, labels)
+	desc := prometheus.NewDesc(name, help, labels, nil)
+	s.descs = append(s.descs, desc)
+	return func(ch chan<- prometheus.Metric, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, value, v, labels...)
 	}
 }
 
-func (m *engineMetrics) SessionOpened(transport string, protocol int) {
-	version := "4"
-	if protocol == 3 {
-		version = "3"
+// register begins to serve them.
+func (s *scraped) register(read func(ch chan<- prometheus.Metric)) {
+	s.read = read
+	s.registry.MustRegister(s)
+}
+
+// Describe implements prometheus.Collector.
+func (s *scraped) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range s.descs {
+		ch <- d
 	}
-	m.opened.WithLabelValues(transport, version).Inc()
 }
 
-func (m *engineMetrics) SessionClosed(reason engineio.Reason) {
-	m.closed.WithLabelValues(string(reason)).Inc()
-}
+// Collect implements prometheus.Collector.
+func (s *scraped) Collect(ch chan<- prometheus.Metric) { s.read(ch) }
 
-func (m *engineMetrics) Upgraded()      { m.upgrades.WithLabelValues("done").Inc() }
-func (m *engineMetrics) UpgradeFailed() { m.upgrades.WithLabelValues("failed").Inc() }
-
-func (m *engineMetrics) Refused(cause string) { m.refused.WithLabelValues(cause).Inc() }
-
-func (m *engineMetrics) Received(bytes int) {
-	m.messages.Inc()
-	m.received.Add(float64(bytes))
-}
-
-func (m *engineMetrics) Sent(bytes int)   { m.sent.Add(float64(bytes)) }
-func (m *engineMetrics) VolatileDropped() { m.dropped.Inc() }
-func (m *engineMetrics) Panicked()        { m.panics.Inc() }
-
-// newSocketHooks counts what happens to sockets. Names that clients choose never
-// become labels: they could be without end.
-func newSocketHooks(r prometheus.Registerer) socketio.Hooks {
-	connects := counter(r, "xabar_sockets_connected_total", "Sockets that joined a namespace.")
-	refused := counter(r, "xabar_sockets_refused_total", "Sockets that were refused, by middleware or a bound.")
-	events := counter(r, "xabar_events_received_total", "Events from clients.")
-	timeouts := counter(r, "xabar_ack_timeouts_total", "Acknowledgements that did not come in time.")
-	malformed := counter(r, "xabar_malformed_packets_total", "Connections closed for a packet that breaks the protocol.")
-	bounds := counterVec(r, "xabar_bounds_hit_total", "Bounds that a client has hit.", "bound")
-	panics := counterVec(r, "xabar_handler_panics_total", "Panics in handlers. Always a bug.", "where")
-	pending := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "xabar_socket_pending_acks", Help: "Acknowledgements that single sockets owe.",
-	})
-	r.MustRegister(pending)
-	return socketio.Hooks{
-		Connect:        func(string) { connects.Inc() },
-		ConnectRefused: func(string, error) { refused.Inc() },
-		EventIn:        func(string, string) { events.Inc() },
-		PendingAcks:    func(delta int) { pending.Add(float64(delta)) },
-		AckTimeout:     func(string) { timeouts.Inc() },
-		Malformed:      func(error) { malformed.Inc() },
-		Bound:          func(bound string) { bounds.WithLabelValues(bound).Inc() },
-		Panic:          func(where string, _ *socketio.PanicError) { panics.WithLabelValues(where).Inc() },
+func boolean(b bool) float64 {
+	if b {
+		return 1
 	}
+	return 0
 }

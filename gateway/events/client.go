@@ -132,10 +132,13 @@ func bearer(header string) string {
 }
 
 func connectError(e *chat.Error) error {
-	return &socketio.ConnectError{Message: e.Message, Data: struct {
-		Code    chat.Code `json:"code"`
-		Message string    `json:"message"`
-	}{e.Code, e.Message}}
+	return &socketio.ConnectError{Message: e.Message, Data: Refusal{e.Code, e.Message}}
+}
+
+// Refusal is the data of a connect_error.
+type Refusal struct {
+	Code    chat.Code `json:"code"`
+	Message string    `json:"message"`
 }
 
 // connected runs on the socket's reader before any of its events. From the moment

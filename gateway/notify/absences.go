@@ -36,6 +36,9 @@ func (s *Scheduler) FannedOut(e *chat.MessageStored) {
 	}
 }
 
+// Fill is how many fanned out messages wait to be looked at, and how many can.
+func (s *Scheduler) Fill() (waiting, bound int) { return len(s.fanned), fannedBound }
+
 // closeFanned takes what was fanned out, as much as there is at a time.
 func (s *Scheduler) closeFanned(ctx context.Context) {
 	batch := make([]fanned, 0, fannedBatch)
