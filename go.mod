@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // loadtest: percentiles without coordinated omission
 	github.com/MicahParks/jwkset v0.11.4 // JSON Web Key Sets; keyfunc above it hides whether the provider was reached
+	github.com/VictoriaMetrics/metricsql v0.87.3 // tests: reads the queries of dashboard and alerts
 	github.com/alecthomas/kong v1.17.0 // flags and environment variables from one struct
 	github.com/getkin/kin-openapi v0.153.0 // checks HTTP requests against openapi.yaml
 	github.com/gobwas/httphead v0.1.0 // header tokens of the WebSocket upgrade; comes with gobwas/ws
@@ -37,6 +38,7 @@ require (
 )
 
 require (
+	github.com/VictoriaMetrics/metrics v1.35.3 // indirect
 	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -61,7 +63,9 @@ require (
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fastrand v1.1.0 // indirect
 	github.com/valyala/fasttemplate v1.2.2 // indirect
+	github.com/valyala/histogram v1.2.0 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.6 // indirect
