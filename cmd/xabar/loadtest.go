@@ -34,6 +34,7 @@ type loadtestCmd struct {
 	NoAcks    bool          `env:"-" help:"Recipients acknowledge nothing."`
 	ReadEvery int           `env:"-" help:"Recipients of direct messages read every so manieth. 0: none."`
 	Jitter    time.Duration `env:"-" default:"1s" help:"Over which the reconnections of a storm are spread."`
+	Restarts  bool          `env:"-" help:"Nodes may be restarted meanwhile: connections that end are opened again, and what got no answer is sent again."`
 
 	Description string   `env:"-" type:"existingfile" placeholder:"FILE" help:"How to speak to another Socket.IO server (YAML)."`
 	PIDs        []string `name:"pid" env:"-" placeholder:"NAME=PID" help:"Processes whose CPU and memory are measured, with their children."`
@@ -72,7 +73,7 @@ func (c *loadtestCmd) options(std streams) (o loadtest.Options, err error) {
 	o = loadtest.Options{
 		Targets: c.Targets, Scenario: c.Scenario, Users: c.Users, Apart: c.Apart, GroupSize: c.GroupSize, Rate: c.Rate,
 		Window: c.Window, Duration: c.Duration, Warmup: c.Warmup, RampUp: c.RampUp, Settle: c.Settle, Size: c.Size,
-		Polling: c.Polling, NoAcks: c.NoAcks, ReadEvery: c.ReadEvery, Jitter: c.Jitter,
+		Polling: c.Polling, NoAcks: c.NoAcks, ReadEvery: c.ReadEvery, Jitter: c.Jitter, Restarts: c.Restarts,
 		Progress: std.err, Live: isTerminal(std.err),
 	}
 	if c.Description != "" {

@@ -192,6 +192,24 @@ func TestAllowRequest(t *testing.T) {
 	}
 }
 
+// A balancer reads from a session's id which server has it.
+func TestSessionPrefix(t *testing.T) {
+	f := newFixture(t, Options{SessionPrefix: "node-1"}, echo)
+	a := f.request("GET", "EIO=4&transport=polling", "")
+	sid := parseOpen(t, a.body).SID
+	if !strings.HasPrefix(sid, "node-1.") || len(sid) != len("node-1.")+20 {
+		t.Errorf("sid %q", sid)
+	}
+	if a := f.request("POST", "EIO=4&transport=polling&sid="+sid, "4x"); a.status != 200 {
+		t.Errorf("POST: %d %s", a.status, a.body)
+	}
+	for prefix, valid := range map[string]bool{"": true, "Az-09_": true, "a.b": false, "a b": false, "ü": false, strings.Repeat("x", 65): false} {
+		if err := (&Options{SessionPrefix: prefix}).Validate(); (err == nil) != valid {
+			t.Errorf("%q: %v", prefix, err)
+		}
+	}
+}
+
 func TestCookieAndHeaders(t *testing.T) {
 	f := newFixture(t, Options{
 		Cookie:         &http.Cookie{HttpOnly: true, SameSite: http.SameSiteLaxMode},

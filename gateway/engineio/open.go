@@ -87,18 +87,22 @@ func (s *Server) newSocket(r *http.Request, q query, c client) *Socket {
 	n := s.next.Add(1)
 	return &Socket{
 		server:   s,
-		id:       newID(),
+		id:       s.newID(),
 		protocol: q.protocol(),
 		info:     newInfo(r, c),
 		flusher:  s.flushers[int(n)%len(s.flushers)],
 	}
 }
 
-// newID makes a session id: 120 random bits, which nobody can guess.
-func newID() string {
+// newID makes a session id: 120 random bits, which nobody can guess, behind the prefix if there is one.
+func (s *Server) newID() string {
 	var b [15]byte
 	rand.Read(b[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(b[:])
+	id := base64.RawURLEncoding.EncodeToString(b[:])
+	if s.opts.SessionPrefix != "" {
+		id = s.opts.SessionPrefix + "." + id
+	}
+	return id
 }
 
 // openPacket is the packet that tells the client about its session.

@@ -68,6 +68,10 @@ type Options struct {
 	// NoHTTPCompression sends polling answers uncompressed whatever the client accepts.
 	NoHTTPCompression bool
 
+	// SessionPrefix, if not empty, stands with a dot in front of every session id, so that a
+	// balancer can tell from a request's sid which server it is for. At most 64 letters, digits,
+	// hyphens and underscores.
+	SessionPrefix string
 	// Cookie, if not nil, is set by the handshake's answer with the session id as its value,
 	// for sticky sessions. Empty Name and Path become "io" and "/".
 	Cookie *http.Cookie
@@ -157,12 +161,21 @@ func (o *Options) Validate() error {
 	if o.HandshakeRate < 0 {
 		return errors.New("engineio: HandshakeRate is negative")
 	}
+	if !ValidSessionPrefix(o.SessionPrefix) {
+		return fmt.Errorf("engineio: %q is no session prefix", o.SessionPrefix)
+	}
 	for _, origin := range o.Origins {
 		if err := validOrigin(origin); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ValidSessionPrefix reports whether Options.SessionPrefix may be this.
+func ValidSessionPrefix(prefix string) bool {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	return len(prefix) <= 64 && strings.Trim(prefix, letters) == ""
 }
 
 func validOrigin(origin string) error {

@@ -30,6 +30,8 @@ type actor struct {
 	mu         sync.Mutex // guards what follows
 	client     *sioclient.Client
 	gone       bool      // cut on purpose
+	returning  bool      // it has lost its connection, and comeBack opens another one
+	lives      int       // how many times it has
 	rooms      []*room   // in which it sends
 	inbox      []*inbox  // the inboxes themselves belong to whoever holds mu
 	early      []arrival // live messages that came before the answer to sync
@@ -121,7 +123,11 @@ func (a *actor) Closed(_ *sioclient.Client, err error) {
 	expected := a.gone || err == nil
 	a.client = nil
 	a.mu.Unlock()
-	if !expected && !a.run.over.Load() {
+	switch {
+	case expected || a.run.over.Load():
+	case a.run.opts.Restarts:
+		a.interrupted()
+	default:
 		a.run.faults.add(faultBroken, "%s: %v", a.name(), err)
 	}
 }
@@ -199,7 +205,11 @@ func (a *actor) message(args []byte) {
 // accept puts a message into its inbox and tells the stream.
 func (a *actor) accept(s *stream, m marker, seq int64) {
 	a.mu.Lock()
-	fresh := a.inboxOf(s.room).accept(&a.run.faults, a.name(), m, seq)
+	box := a.inboxOf(s.room)
+	fresh := box.accept(&a.run.faults, a.name(), m, seq)
+	if fresh && a.run.wantRead(s.room, m.n) {
+		box.read = max(box.read, seq)
+	}
 	a.mu.Unlock()
 	if !fresh {
 		return

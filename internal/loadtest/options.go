@@ -33,6 +33,7 @@ type Options struct {
 	ReadEvery int           // recipients read every so manieth message; 0: none
 	Seed      int           // messages in each conversation before a history scenario; default 50
 	Jitter    time.Duration // over which reconnections are spread; default 1 s
+	Restarts  bool          // nodes may be restarted meanwhile: connections that end come back, see comeback.go
 
 	// Token makes a user's token and says how others refer to the user.
 	Token func(index int) (token, user string, err error)
@@ -86,6 +87,9 @@ func (o *Options) complete() error {
 	case o.Rate < 0, o.Window < 1, o.Size > 2000, o.Polling < 0, o.Polling > 1, o.Duration < 0:
 		return errors.New("a rate, window, size, share or duration is out of its bounds")
 	}
+	if o.Restarts && (o.Scenario == "reconnect" || o.Scenario == "mixed") {
+		return fmt.Errorf("the scenario %s cuts connections itself, and does not go with restarts", o.Scenario)
+	}
 	return o.check(o.Description)
 }
 
@@ -95,7 +99,7 @@ func (o *Options) check(d *Description) error {
 		"openGroup": o.Scenario == "group" && d.OpenGroup.Event == "",
 		"typing":    o.Scenario == "typing" && d.Typing.Event == "",
 		"history":   o.Scenario == "history" && d.History.Event == "",
-		"sync":      o.Scenario == "reconnect" && d.Sync.Event == "",
+		"sync":      (o.Scenario == "reconnect" || o.Restarts) && d.Sync.Event == "",
 		"read":      o.ReadEvery > 0 && (d.Read.Event == "" || d.ReadBy.Event == ""),
 	} {
 		if needed {

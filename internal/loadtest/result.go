@@ -23,6 +23,9 @@ type Result struct {
 	Faults  []Fault            `json:"faults"`
 	Errors  map[string]int     `json:"errors"` // what requests have failed with
 
+	// Interruptions is how many connections ended by themselves and came back (Options.Restarts).
+	Interruptions int64 `json:"interruptions,omitempty"`
+
 	// Processes have used this much from the measurement's start until everything had arrived.
 	Processes map[string]Cost `json:"processes"`
 	Connect   Connecting      `json:"connect"`
@@ -131,6 +134,7 @@ func (r *Result) finish(run *run) error {
 	r.Faults = run.faults.list()
 	run.mu.Lock()
 	r.Errors = maps.Clone(run.errors)
+	r.Interruptions = run.interruptions
 	run.mu.Unlock()
 	after, err := usageOf(run.opts.Processes)
 	if err != nil {

@@ -25,10 +25,15 @@ type run struct {
 	actors   []*actor
 	view     *view
 	timers   sync.WaitGroup
+	leaving  context.Context // ends when connections that were lost need not come back
+
+	comebacks sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	streams []*stream  // the slice is only appended to
 	errors  map[string]int
+
+	interruptions int64 // connections that ended by themselves
 }
 
 // Run runs a load test and returns when all its connections are closed. The error is of
@@ -42,8 +47,12 @@ func Run(ctx context.Context, opts Options) (*Result, error) {
 		id: "lt" + strings.ToLower(rand.Text()[:10]), errors: map[string]int{},
 	}
 	r.view = newView(&r.opts)
+	var leave context.CancelFunc
+	r.leaving, leave = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
-		r.over.Store(true)
+		r.end()
+		leave()
+		r.comebacks.Wait()
 		r.disconnect()
 		r.timers.Wait()
 	}()
@@ -60,6 +69,13 @@ func Run(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r.view.end()
 	return result, nil
+}
+
+// end: connections may end from now on.
+func (r *run) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over.Store(true)
 }
 
 // since is the time since the run's start.

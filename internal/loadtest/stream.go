@@ -32,6 +32,8 @@ type stream struct {
 	read      int64
 	refill    bool // in a closed loop a message that is done is followed by the next
 	open      int  // messages that are not done
+	held      bool // the sender has no connection: what is due waits in out
+	life      int  // of the sender, since when
 }
 
 // outgoing is a message on its way.
@@ -56,14 +58,50 @@ func (s *stream) send(due time.Duration) {
 		due: due, left: len(s.room.members) - 1,
 		delivered: !r.wantDelivered(s.room), read: !r.wantRead(s.room, n),
 	})
-	payload := r.desc.Send.fill("conversation", s.room.id,
-		"id", `"`+r.id+"-"+strconv.Itoa(s.index)+"-"+strconv.FormatInt(n, 10)+`"`,
-		"text", marker{s.index, n, due}.text(r.id, r.opts.Size))
 	// Under mu, so that messages leave in the order of their numbers.
-	err := s.sender.emit(r.desc.Send.Event, payload, func(answer []byte) { s.answered(n, answer) })
+	err := s.emit(n, due)
 	s.mu.Unlock()
 	if err != nil {
 		s.refuse(n, "send", err.Error())
+	}
+}
+
+// emit sends a message, for the first time or again. Call it with mu.
+func (s *stream) emit(n int64, due time.Duration) error {
+	if s.held {
+		return nil
+	}
+	r := s.run
+	payload := r.desc.Send.fill("conversation", s.room.id,
+		"id", `"`+r.id+"-"+strconv.Itoa(s.index)+"-"+strconv.FormatInt(n, 10)+`"`,
+		"text", marker{s.index, n, due}.text(r.id, r.opts.Size))
+	err := s.sender.emit(r.desc.Send.Event, payload, func(answer []byte) { s.answered(n, answer) })
+	if r.opts.Restarts {
+		return nil // what got no answer is sent again when the sender is back
+	}
+	return err
+}
+
+// hold keeps what is due until resume.
+func (s *stream) hold(life int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held, s.life = true, life
+}
+
+// resume sends what got no answer, under the same ids and in the same order, unless the connection
+// has ended once more.
+func (s *stream) resume(life int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life != life {
+		return
+	}
+	s.held = false
+	for i := range s.out {
+		if m := &s.out[i]; m.seq == 0 && !m.refused {
+			_ = s.emit(s.base+int64(i), m.due) // a connection that ends again says so in Closed
+		}
 	}
 }
 

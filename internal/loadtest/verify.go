@@ -72,6 +72,7 @@ type inbox struct {
 	// synced is what the answer to a sync has brought, up to this seq. A message up to it
 	// may come live once more: clients keep messages by seq.
 	synced  int64
+	read    int64 // up to this seq the user has said that it was read
 	senders []received
 }
 

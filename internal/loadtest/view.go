@@ -116,6 +116,9 @@ func (r *Result) Table() string {
 	}
 	fmt.Fprintf(w, "(this tool)\t%.2f\t%.1f\t%.1f\t%.1f\t\t\n", r.Tool.CPUSeconds, r.Tool.PerUnit, float64(r.Tool.RSS)/1e6, r.Connect.Tool)
 	_ = w.Flush()
+	if r.Interruptions > 0 {
+		fmt.Fprintf(&b, "\nConnections ended %d times, and were opened again.\n", r.Interruptions)
+	}
 	for _, what := range slices.Sorted(maps.Keys(r.Errors)) {
 		fmt.Fprintf(&b, "\n%d times %s", r.Errors[what], what)
 	}

@@ -55,6 +55,10 @@ func CleanupContext(t testing.TB) context.Context {
 	return ctx
 }
 
+// RaceDetector says whether the tests, and so the binary that they run, have the race detector: then
+// everything takes several times as long.
+func RaceDetector() bool { return raceDetector }
+
 // Root is the module's folder.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)

@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"xabar/internal/loadtest"
+	"xabar/internal/testkit"
+)
+
+// Both nodes are restarted, one after the other, as often as it goes in the time that `xabar loadtest` measures:
+// it finds nothing lost, doubled or out of order, and users hardly notice.
+func TestRollingRestartUnderLoad(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for _, b := range balancers { // not at the same time: they restart the same nodes
+		t.Run(b.name, func(t *testing.T) {
+			url := b.start(t, c.nodes)
+			load := c.startLoad(t, url)
+			restarts := 0
+			for !load.over() {
+				c.restart(t, url, restarts%len(c.nodes))
+				restarts++
+			}
+			result := load.result(t)
+			t.Logf("%d restarts:\n%s%s", restarts, result.Table(), worstSeconds(result))
+			if restarts < 2*len(c.nodes) {
+				t.Errorf("%d restarts in %v", restarts, loadTime)
+			}
+			if result.Interruptions < int64(restarts*load.users/len(c.nodes)/2) {
+				t.Errorf("%d restarts have moved %d connections of %d", restarts, result.Interruptions, load.users)
+			}
+			for _, kind := range []loadtest.Kind{loadtest.Answered, loadtest.Received} {
+				if got := result.Latency[kind.String()]; got.P99 > 1000 {
+					t.Errorf("p99 until %s is %.0f ms", kind, got.P99)
+				}
+			}
+		})
+	}
+}
+
+// restart ends a node, starts it again and waits until the proxy gives it new sessions: what an operator does
+// who waits some seconds between two nodes.
+func (c *cluster) restart(t *testing.T, url string, i int) {
+	t.Helper()
+	c.nodes[i].Stop() // fails the test unless it exits with 0
+	c.nodes[i].Restart()
+	ready(t, c.nodes[i])
+	from := client(t, "127.0.0.1")
+	eventually(t, "the proxy knows that "+nodeName(i)+" is back", func() bool {
+		return strings.HasPrefix(open(t, from, url), nodeName(i)+".")
+	})
+}
+
+// load is a running `xabar loadtest`.
+type load struct {
+	cmd    *exec.Cmd
+	users  int
+	report string
+	out    bytes.Buffer // read it after done
+	done   chan error
+	ended  time.Time // about when the measurement will be over
+}
+
+const loadTime = 24 * time.Second
+
+// startLoad returns when all users are connected.
+func (c *cluster) startLoad(t *testing.T, url string) *load {
+	t.Helper()
+	binary, err := testkit.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &load{users: 60, report: filepath.Join(t.TempDir(), "report.json"), done: make(chan error, 1)}
+	rate := 120
+	if testkit.RaceDetector() {
+		l.users, rate = 30, 30
+	}
+	const warmup = time.Second
+	l.cmd = exec.CommandContext(t.Context(), binary, "loadtest", "direct", url, "--restarts", "--users", fmt.Sprint(l.users),
+		"--rate", fmt.Sprint(rate), "--polling", "0.3", "--read-every", "3", "--warmup", warmup.String(), "--duration", loadTime.String(),
+		"--settle", "30s", "--json", l.report, "--jwt-secret", jwtSecret)
+	l.cmd.Stdout, l.cmd.Stderr = &l.out, &l.out
+	if err := l.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { l.done <- l.cmd.Wait() }()
+	t.Cleanup(func() {
+		if l.done != nil {
+			_ = l.cmd.Process.Kill() // the test has failed before it ended
+			<-l.done
+		}
+	})
+	eventually(t, "the load has begun", func() bool {
+		sum := 0
+		for _, node := range c.nodes {
+			status, text := node.Get("/metrics")
+			if _, rest, ok := strings.Cut(text, "\nxabar_connections "); ok && status == http.StatusOK {
+				var n int
+				if _, err := fmt.Sscan(rest, &n); err == nil {
+					sum += n
+				}
+			}
+		}
+		return sum >= l.users
+	})
+	l.ended = time.Now().Add(warmup + loadTime)
+	return l
+}
+
+// over says whether the measurement is about to be over: then no other restart begins.
+func (l *load) over() bool { return time.Until(l.ended) < 2*time.Second }
+
+// result waits for the end.
+func (l *load) result(t *testing.T) *loadtest.Result {
+	t.Helper()
+	limit := time.NewTimer(2 * testkit.Patience)
+	defer limit.Stop()
+	select {
+	case err := <-l.done:
+		l.done = nil
+		if err != nil {
+			t.Fatalf("xabar loadtest: %v\n%s", err, l.out.String())
+		}
+	case <-limit.C:
+		t.Fatal("xabar loadtest does not end")
+	}
+	text, err := os.ReadFile(l.report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result loadtest.Result
+	if err := json.Unmarshal(text, &result); err != nil {
+		t.Fatal(err)
+	}
+	return &result
+}
+
+// worstSeconds tells the highest p99 of any second.
+func worstSeconds(r *loadtest.Result) string {
+	worst := map[string]float64{}
+	for _, p := range r.Points {
+		for kind, ms := range p.P99 {
+			worst[kind] = max(worst[kind], ms)
+		}
+	}
+	return fmt.Sprintf("the worst second's p99: answered %.0f ms, received %.0f ms, delivered %.0f ms\n",
+		worst["answered"], worst["received"], worst["delivered"])
+}
