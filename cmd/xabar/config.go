@@ -17,6 +17,7 @@ import (
 
 	"xabar/chat"
 	"xabar/gateway/auth"
+	"xabar/gateway/engineio"
 	"xabar/gateway/notify/telegram"
 	"xabar/gateway/notify/webhook"
 	"xabar/gateway/notify/webpush"
@@ -69,6 +70,7 @@ type Config struct {
 	RedisSharded       bool          `help:"Use the sharded pub/sub of Redis 7 (wire format of createShardedAdapter). The same on all nodes."`
 	PresenceTTL        time.Duration `name:"presence-ttl" default:"30s" placeholder:"TIME" help:"With Redis: how long the users of a node that died count as online."`
 	DrainTimeout       time.Duration `name:"drain-timeout" default:"30s" placeholder:"TIME" help:"Within this time after SIGTERM the process has ended: 1s to 10m. What would kill it should wait longer."`
+	NodeName           string        `placeholder:"NAME" help:"Name of this node at the start of its sessions' ids, by which a proxy finds it: letters, digits, - and _."`
 	ServerKey          string        `placeholder:"KEY" help:"What your own server shows to use /admin. Without it there is no /admin."`
 	AllowedOrigins     []string      `placeholder:"ORIGIN" help:"Web origins that may connect besides the server's own: https://example.org, https://*.example.org, or *."`
 	AllowEIO3          bool          `name:"allow-eio3" env:"XABAR_ALLOW_EIO3" help:"Let Socket.IO 2 clients (Engine.IO 3) connect."`
@@ -169,6 +171,9 @@ func (c *Config) resolve() error {
 	}
 	if _, err := c.trustedProxies(); err != nil {
 		errs = append(errs, err)
+	}
+	if !engineio.ValidSessionPrefix(c.NodeName) {
+		errs = append(errs, fmt.Errorf("--node-name: %q has other characters than letters, digits, - and _, or more than 64", c.NodeName))
 	}
 	return errors.Join(errs...)
 }
