@@ -57,6 +57,9 @@ type TraceContext struct {
 	Remote  bool // another process's
 }
 
+// ID is the trace's id as logs and trace viewers write it.
+func (t *TraceContext) ID() string { return hex.EncodeToString(t.TraceID[:]) }
+
 // traceparentSize is the length of a traceparent of version 00.
 const traceparentSize = 2 + 1 + 32 + 1 + 16 + 1 + 2
 
