@@ -35,8 +35,7 @@ func handleErrors(log *slog.Logger) echo.HTTPErrorHandler {
 	return func(err error, c echo.Context) {
 		known, status := asError(err)
 		if status >= http.StatusInternalServerError {
-			log.Error("http request", "method", c.Request().Method, "path", c.Path(),
-				"request_id", requestID(c), "error", err)
+			log.ErrorContext(c.Request().Context(), "an http request failed", "method", method(c), "path", c.Path(), "error", err)
 		}
 		if c.Response().Committed {
 			return
@@ -49,7 +48,7 @@ func handleErrors(log *slog.Logger) echo.HTTPErrorHandler {
 			h.Set(echo.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(known.RetryAfter.Seconds()))))
 		}
 		if err := c.JSON(status, errorBody(known)); err != nil {
-			log.Debug("write an error to a client", "error", err)
+			log.DebugContext(c.Request().Context(), "write an error to a client", "error", err)
 		}
 	}
 }

@@ -73,9 +73,9 @@ func (h *Health) ready(ctx context.Context) (int, readiness) {
 
 // NewAdmin makes the handler of the admin address: /healthz says that the process
 // lives, /readyz whether it can serve, /metrics everything that was
-// registered.
+// registered, and /debug/pprof/ has the profiles of the process.
 func NewAdmin(health *Health, metrics prometheus.Gatherer, log *slog.Logger) http.Handler {
-	e := newEcho(log)
+	e := newEcho(log, nil)
 	e.GET("/healthz", func(c echo.Context) error {
 		return c.JSON(http.StatusOK, map[string]string{"status": "ok"})
 	})
@@ -84,5 +84,5 @@ func NewAdmin(health *Health, metrics prometheus.Gatherer, log *slog.Logger) htt
 		return c.JSON(status, answer)
 	})
 	e.GET("/metrics", echo.WrapHandler(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
-	return e
+	return withProfiles(e)
 }

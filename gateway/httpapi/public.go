@@ -37,6 +37,7 @@ type Public struct {
 	Door         Door                                                        // required
 	Sessions     chat.Sessions                                               // required
 	Logger       *slog.Logger                                                // required
+	Tracer       chat.Tracer                                                 // nil: nothing is recorded
 	// ServerKey is what /admin takes; "" switches it off.
 	ServerKey string
 	// Demo turns on POST /demo/login; nil leaves it off.
@@ -81,7 +82,7 @@ func NewPublic(p Public) http.Handler {
 		bodies:    budget{left: largeBodies},
 		reference: renderReference(loadDocument().spec),
 	}
-	e := newEcho(p.Logger)
+	e := newEcho(p.Logger, p.Tracer)
 	e.Use(s.admitOrigin)
 	chains := map[string][]echo.MiddlewareFunc{}
 	for id, op := range loadDocument().operations {

@@ -1,15 +1,15 @@
 package httpapi
 
 import (
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+
+	"xabar/chat"
 )
 
 // How long a request's body may take to arrive, and its answer to leave. The
@@ -19,26 +19,24 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-func newEcho(log *slog.Logger) *echo.Echo {
+func newEcho(log *slog.Logger, tracer chat.Tracer) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = handleErrors(log)
-	e.Use(transport)
+	e.Use(transport, named(log, tracer))
 	e.Use(middleware.RecoverWithConfig(middleware.RecoverConfig{
 		LogErrorFunc: func(c echo.Context, err error, stack []byte) error {
-			log.Error("panic in a handler", "path", c.Path(), "request_id", requestID(c), "error", err, "stack", string(stack))
+			log.ErrorContext(c.Request().Context(), "panic in a handler", "path", c.Path(), "error", err, "stack", string(stack))
 			return err
 		},
 	}))
 	return e
 }
 
-// transport bounds a request in time, names it, and sets the headers that every
-// answer has.
+// transport bounds a request in time, and sets the headers that every answer has.
 func transport(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
-		h.Set(echo.HeaderXRequestID, acceptRequestID(c.Request().Header.Get(echo.HeaderXRequestID)))
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		h.Set(echo.HeaderCacheControl, "no-store")
 		control := http.NewResponseController(c.Response().Writer)
@@ -60,15 +58,4 @@ func transport(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return nil
 	}
-}
-
-func requestID(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
-
-// acceptRequestID keeps the caller's id if it can do no harm in a log, else makes one.
-func acceptRequestID(id string) string {
-	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-	if id != "" && len(id) <= 64 && strings.Trim(id, allowed) == "" {
-		return id
-	}
-	return rand.Text()
 }
