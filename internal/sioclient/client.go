@@ -307,6 +307,10 @@ func release(b *[]byte) {
 	buffers.Put(b)
 }
 
+// Goodbye asks the server to close the connection, as a page does that is left. The
+// connection ends when the server has heard it; the caller still calls Close.
+func (c *Client) Goodbye() error { return c.send([]byte{'1'}) }
+
 // Close ends the connection without a goodbye and waits for the reader. It must not
 // be called by a Handler.
 func (c *Client) Close() {

@@ -14,10 +14,10 @@ import (
 type Proxy struct {
 	Addr string // host:port to connect to
 
-	t        testing.TB
 	target   string
 	listener net.Listener
 	running  sync.WaitGroup
+	err      error // of accept, after running
 
 	mu      sync.Mutex // guards the fields below
 	changed sync.Cond  // of black and closed
@@ -31,27 +31,40 @@ type Proxy struct {
 // Start starts a proxy to target (host:port) that forwards everything. It ends with the test.
 func Start(t testing.TB, target string) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := New(target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: listener.Addr().String(), t: t, target: target, listener: listener, conns: map[net.Conn]struct{}{}}
-	p.changed.L = &p.mu
-	p.running.Go(p.accept)
-	t.Cleanup(p.stop)
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("faultproxy: %v", err)
+		}
+	})
 	return p
 }
 
-func (p *Proxy) stop() {
+// New is Start without a test; the caller closes the proxy.
+func New(target string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{Addr: listener.Addr().String(), target: target, listener: listener, conns: map[net.Conn]struct{}{}}
+	p.changed.L = &p.mu
+	p.running.Go(p.accept)
+	return p, nil
+}
+
+// Close cuts all connections and returns when nothing of the proxy runs any more.
+func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
 	p.closeAll()
 	p.changed.Broadcast()
 	p.mu.Unlock()
-	if err := p.listener.Close(); err != nil {
-		p.t.Errorf("faultproxy: %v", err)
-	}
+	err := p.listener.Close()
 	p.running.Wait()
+	return errors.Join(err, p.err)
 }
 
 // Cut closes all connections, and every new one at once, until Heal.
@@ -97,7 +110,7 @@ func (p *Proxy) accept() {
 		in, err := p.listener.Accept()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
-				p.t.Errorf("faultproxy: %v", err)
+				p.err = err
 			}
 			return
 		}

@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// raceDetector: the gateway gets it too.
+const raceDetector = true
