@@ -37,6 +37,7 @@ type Store interface {
 	AdminStore
 	NotifyStore
 	LookupStore
+	EpochStore
 
 	// Ping asks the database for a sign of life.
 	Ping(ctx context.Context) error
@@ -149,6 +150,7 @@ type ConversationPage struct {
 
 // Session is what a new connection needs to know.
 type Session struct {
+	Epoch       ID // of the history that the database holds
 	UnreadTotal int64
 	Groups      []ID          // the groups that the user is a member of
 	Undelivered []Undelivered // conversations with messages beyond lastDeliveredSeq
@@ -237,9 +239,13 @@ type SyncPosition struct {
 // SyncQuery asks for what came after Positions. Conversations that it does not
 // name count as not held at all. Cursor goes on with an earlier answer, with
 // the same positions.
+//
+// Epoch is of what the client holds; "" is unknown. Stores don't look at it, nor at the ids in
+// Positions: Service does, by EpochStore.
 type SyncQuery struct {
 	Positions map[ID]SyncPosition
 	Cursor    string
+	Epoch     string
 }
 
 // SyncConversation is a conversation with news: Messages after the named seq
@@ -256,6 +262,9 @@ type SyncConversation struct {
 type SyncPage struct {
 	Conversations []SyncConversation
 	NextCursor    string
+	Epoch         ID   // of what the page is of
+	Reset         bool // the client named another epoch: all that it holds is to be dropped
+	Gone          []ID // named conversations that are not the user's; on the first page
 }
 
 // PositionKind is which of a member's two positions a move is about.

@@ -23,10 +23,13 @@ import (
 type cli struct {
 	Serve         serveCmd         `cmd:"" help:"Run the gateway."`
 	Migrate       migrateCmd       `cmd:"" help:"Look at or change the database's schema."`
+	Backup        backupCmd        `cmd:"" help:"Copy the embedded database into a file while gateways use it."`
+	Restored      restoredCmd      `cmd:"" help:"Say that an older state of the database was restored over it: clients are told to reset."`
 	Prune         pruneCmd         `cmd:"" help:"Delete old messages for good."`
 	Token         tokenCmd         `cmd:"" help:"Make a token for development."`
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Say what a configuration means and whether it works."`
 	Health        healthCmd        `cmd:"" help:"Ask the gateway on this machine whether it can serve: for health checks of containers."`
+	Doctor        doctorCmd        `cmd:"" help:"Examine what a gateway needs: configuration, database, Redis, clocks, limits, proxies."`
 	Notifications notificationsCmd `cmd:"" help:"Look at notifications, and retry those that failed."`
 	Loadtest      loadtestCmd      `cmd:"" help:"Load a gateway, or any Socket.IO chat server, measure it, and check what it does."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`

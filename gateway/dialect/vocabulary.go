@@ -85,8 +85,8 @@ var requests = map[string]request{
 		answer: scope{"messages": messagesKind, "hasMore": plainKind, "lastSeq": plainKind},
 	},
 	"sync": {
-		fields: []string{"positions", "cursor"},
-		answer: scope{"conversations": anyKind, "nextCursor": plainKind},
+		fields: []string{"positions", "cursor", "epoch"},
+		answer: scope{"conversations": anyKind, "nextCursor": plainKind, "epoch": plainKind, "reset": plainKind, "gone": anyKind},
 	},
 	"members": {
 		fields: []string{"conversationId", "cursor", "limit"}, refs: []string{RefPeer},
@@ -117,6 +117,7 @@ var requests = map[string]request{
 var announcements = map[string]scope{
 	"session": {
 		"user": userKind, "serverTime": timeKind, "unreadTotal": plainKind, "limits": anyKind, "features": anyKind,
+		"epoch": plainKind,
 	},
 	"message":           messageFields,
 	"message:changed":   messageFields,

@@ -116,6 +116,9 @@ func (s *server) Sync(c echo.Context) error {
 	if req.Cursor != nil {
 		query.Cursor = *req.Cursor
 	}
+	if req.Epoch != nil {
+		query.Epoch = *req.Epoch
+	}
 	if req.Positions != nil {
 		if query.Positions, err = syncPositions(*req.Positions); err != nil {
 			return err
@@ -125,12 +128,10 @@ func (s *server) Sync(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, api.SyncPage{
-		Conversations: each(news.Conversations, wireSync), NextCursor: cursor(news.NextCursor),
-	})
+	return c.JSON(http.StatusOK, wireSyncPage(news))
 }
 
-// syncPositions reads what the description says of them: a seq, or {seq, version}.
+// syncPositions reads what the description says of them: a seq, or {seq, version, id}.
 func syncPositions(named map[string]api.SyncPosition) (map[chat.ID]chat.SyncPosition, error) {
 	positions := make(map[chat.ID]chat.SyncPosition, len(named))
 	for key, raw := range named {
@@ -138,15 +139,18 @@ func syncPositions(named map[string]api.SyncPosition) (map[chat.ID]chat.SyncPosi
 		if !ok {
 			return nil, chat.InvalidArgument("positions", "the names in positions are conversation ids")
 		}
-		var position struct{ Seq, Version int64 }
+		var position struct {
+			Seq, Version int64
+			ID           chat.ID
+		}
 		into := any(&position)
 		if len(raw) > 0 && raw[0] != '{' {
 			into = &position.Seq
 		}
 		if err := json.Unmarshal(raw, into); err != nil {
-			return nil, chat.InvalidArgument("positions", "a position is a seq or {seq, version}")
+			return nil, chat.InvalidArgument("positions", "a position is a seq or {seq, version, id}")
 		}
-		positions[id] = chat.SyncPosition{Seq: position.Seq, Version: position.Version}
+		positions[id] = chat.SyncPosition{Seq: position.Seq, Version: position.Version, ID: position.ID}
 	}
 	return positions, nil
 }

@@ -53,9 +53,28 @@ func wireReceipt(r chat.Receipt) api.Receipt {
 
 func wireSync(c chat.SyncConversation) api.SyncConversation {
 	return api.SyncConversation{
-		Conversation: wireConversation(c.Conversation), HasMore: c.HasMore,
+		Conversation: wireConversation(c.Conversation), HasMore: c.HasMore, Reset: ifTrue(c.Reset),
 		Messages: each(c.Messages, wireMessage), Changes: each(c.Changes, wireMessage),
 	}
+}
+
+func wireSyncPage(p chat.SyncPage) api.SyncPage {
+	w := api.SyncPage{
+		Conversations: each(p.Conversations, wireSync), NextCursor: cursor(p.NextCursor),
+		Epoch: p.Epoch.String(), Reset: ifTrue(p.Reset),
+	}
+	if len(p.Gone) > 0 {
+		w.Gone = &p.Gone
+	}
+	return w
+}
+
+// ifTrue is a field that is left out where it is false.
+func ifTrue(b bool) *bool {
+	if !b {
+		return nil
+	}
+	return &b
 }
 
 func wireSession(s chat.SocketSession) api.Session {

@@ -118,7 +118,7 @@ func (s *Store) UnreadTotals(ctx context.Context, users []chat.ID) (map[chat.ID]
 // sessionSQL: what is undelivered is never settled.
 const sessionSQL = `
 WITH ` + looseSQL + `
-SELECT 1, unread, loose, NULL::uuid FROM total
+SELECT 1, unread, loose, (SELECT ` + epochColumn + ` FROM secrets WHERE name = 'epoch') FROM total
 UNION ALL
 SELECT 2, 0, 0, conversation_id FROM members WHERE user_id = $1 AND peer_id IS NULL
 UNION ALL
@@ -138,6 +138,9 @@ func (s *Store) Session(ctx context.Context, user chat.ID) (chat.Session, error)
 		switch kind {
 		case 1: // the first row, also of a repeated query
 			session, loose = chat.Session{UnreadTotal: a}, b
+			if id != nil {
+				session.Epoch = *id
+			}
 		case 2:
 			session.Groups = append(session.Groups, *id)
 		case 3:

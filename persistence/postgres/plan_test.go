@@ -14,7 +14,7 @@ import (
 var planned = map[string]string{
 	"send": sendSQL, "raced": racedSQL, "move": moveSQL, "close": closeSQL, "claim": claimSQL,
 	"list": listSQL, "unread": `WITH ` + looseSQL + ` SELECT unread, loose FROM total`, "session": sessionSQL, "unread of several": unreadTotalsSQL,
-	"history before": historyBefore, "history after": historyAfter, "sync": syncSQL, "receipts": receiptsSQL,
+	"history before": historyBefore, "history after": historyAfter, "sync": syncSQL, "check": checkSQL, "receipts": receiptsSQL,
 	"settle": settleSQL, "open": openSQL, "direct": directSQL, "number": numberSQL, "direct receipts": directReceiptsSQL,
 	"close with absent": closeDueSQL, "behind": behindSQL, "undelivered": undeliveredSQL, "left": leftSQL, "claim due": claimDueSQL,
 	"put off": putOffSQL, "end": endSQL, "decided": decidedSQL, "next": nextSQL, "notify view": notifySQL, "targets": targetsSQL,

@@ -110,7 +110,10 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		s.write.Close()
 		return nil, err
 	}
-	if err := s.Ping(ctx); err != nil {
+	if err = s.Ping(ctx); err == nil {
+		err = s.settleEpoch(ctx)
+	}
+	if err != nil {
 		s.read.Close()
 		s.write.Close()
 		return nil, err

@@ -94,7 +94,12 @@ ORDER BY m.conversation_id`
 func (s *Store) Session(ctx context.Context, user chat.ID) (chat.Session, error) {
 	var session chat.Session
 	now := s.now()
-	err := each(ctx, s.reader, func(row scanner) error {
+	epoch, err := s.epoch(ctx, s.reader)
+	if err != nil {
+		return session, translate(ctx, err)
+	}
+	session.Epoch = epoch
+	err = each(ctx, s.reader, func(row scanner) error {
 		var u chat.Undelivered
 		var kind chat.Kind
 		var read int64

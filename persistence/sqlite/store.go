@@ -107,6 +107,9 @@ func (s *Store) open(ctx context.Context, path string, opts Options) (err error)
 	if err != nil {
 		return err
 	}
+	if err := s.settleEpoch(ctx); err != nil {
+		return err
+	}
 	conn, err := s.writeDB.Conn(ctx)
 	if err != nil {
 		return err

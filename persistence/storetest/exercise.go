@@ -16,7 +16,7 @@ func Exercise(t *testing.T, factory Factory) {
 	for _, group := range []map[string]func(*env){
 		userCases, contactCases, directCases, groupCases, sendCases, orderCases, positionCases,
 		receiptCases, historyCases, syncCases, listCases, outboxCases, lifecycleCases, modelCases,
-		settingCases, blockCases, groupChangeCases, adminCases, maintenanceCases, targetCases, dueCases, notifyViewCases, lookupCases,
+		settingCases, blockCases, groupChangeCases, adminCases, maintenanceCases, targetCases, dueCases, notifyViewCases, lookupCases, epochCases,
 	} {
 		for name, run := range group {
 			t.Run(name, func(t *testing.T) {

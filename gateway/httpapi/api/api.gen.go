@@ -384,12 +384,24 @@ type SyncConversation struct {
 	Conversation Conversation `json:"conversation"`
 	HasMore      bool         `json:"has_more"`
 	Messages     []Message    `json:"messages"`
+
+	// Reset What the client holds of it is of another history: this begins anew.
+	Reset *bool `json:"reset,omitempty"`
 }
 
 // SyncPage defines model for SyncPage.
 type SyncPage struct {
 	Conversations []SyncConversation `json:"conversations"`
-	NextCursor    *string            `json:"next_cursor"`
+
+	// Epoch Of the history that the database holds.
+	Epoch string `json:"epoch"`
+
+	// Gone Named conversations that are not, or no longer, the caller's. On the first page.
+	Gone       *[]openapi_types.UUID `json:"gone,omitempty"`
+	NextCursor *string               `json:"next_cursor"`
+
+	// Reset The client named another `epoch`: all that it holds is to be dropped.
+	Reset *bool `json:"reset,omitempty"`
 }
 
 // SyncPosition defines model for SyncPosition.
@@ -400,7 +412,10 @@ type SyncRequest struct {
 	// Cursor The last page's `next_cursor`.
 	Cursor *string `json:"cursor,omitempty"`
 
-	// Positions Conversation id to the last seq held (0: nothing), or to `{seq, version}`.
+	// Epoch That of the answers by which the positions came to be.
+	Epoch *string `json:"epoch,omitempty"`
+
+	// Positions Conversation id to the last seq held (0: nothing), or to `{seq, version, id}`.
 	Positions *map[string]SyncPosition `json:"positions,omitempty"`
 }
 

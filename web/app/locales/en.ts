@@ -11,6 +11,7 @@ export const en = {
     connecting: "Connecting…", syncing: "Catching up…", online: "Connected",
     offline: "No connection. What you write is sent when it is back.", refused: "The gateway refused the connection",
     stopped: "Disconnected", signInAgain: "Sign in again", waiting: (n: number) => (n === 1 ? "1 message waits" : `${n} messages wait`),
+    restored: "The server went back to a backup. The newest messages before that are lost.", understood: "OK",
   },
   list: {
     title: "Conversations", search: "Search", empty: "No conversations yet", emptyHint: "Choose somebody to write to.",

@@ -14,6 +14,7 @@ export const uz: Locale = {
     connecting: "Ulanmoqda…", syncing: "Yangilanmoqda…", online: "Ulangan",
     offline: "Aloqa yoʻq. Yozganlaringiz aloqa tiklanganda yuboriladi.", refused: "Shlyuz ulanishni rad etdi",
     stopped: "Uzilgan", signInAgain: "Qayta kirish", waiting: (n) => `${n} ta xabar kutmoqda`,
+    restored: "Server zaxira nusxadan tiklandi. Undan oldingi eng soʻnggi xabarlar yoʻqoldi.", understood: "Tushunarli",
   },
   list: {
     title: "Suhbatlar", search: "Qidirish", empty: "Hali suhbatlar yoʻq", emptyHint: "Kimga yozishni tanlang.",

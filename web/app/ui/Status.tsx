@@ -1,3 +1,4 @@
+import { useEffect, useState } from "preact/hooks";
 import type { ChatClient } from "../../client/src/index.js";
 import { errorText, useSpeech } from "../i18n.js";
 import { Icon } from "./Icon.js";
@@ -7,6 +8,8 @@ export function Status({ client, signOut }: { client: ChatClient; signOut: () =>
   const { t } = useSpeech();
   const state = client.connection;
   const waiting = client.waitingCount;
+  const [restored, setRestored] = useState(false);
+  useEffect(() => client.events.on("reset", () => setRestored(true)), [client]);
   return (
     <div class={`status ${state.status}`} data-connection={state.status} role="status">
       {state.status !== "online" && (
@@ -20,6 +23,13 @@ export function Status({ client, signOut }: { client: ChatClient; signOut: () =>
           {state.status === "refused" && (
             <button type="button" class="link" onClick={signOut}>{t.status.signInAgain}</button>
           )}
+        </>
+      )}
+      {state.status === "online" && restored && (
+        <>
+          <Icon name="alert" />
+          <span data-restored>{t.status.restored}</span>
+          <button type="button" class="link" onClick={() => setRestored(false)}>{t.status.understood}</button>
         </>
       )}
     </div>

@@ -14,6 +14,8 @@ export interface BookEntry {
   readonly timeline: Timeline;
   /** By user id; undefined until fetched. */
   members?: ReadonlyMap<string, Member>;
+  /** What it holds was of another history: only its name is shown, until it is put anew. */
+  stale?: boolean;
 }
 
 export class Book {
@@ -25,8 +27,15 @@ export class Book {
     private readonly changed: (conversationId: string) => void,
   ) {}
 
+  /** What counts: nothing of a conversation that waits to be told anew. */
   get(id: string): BookEntry | undefined {
-    return this.#entries.get(id);
+    const entry = this.#entries.get(id);
+    return entry?.stale ? undefined : entry;
+  }
+
+  /** As get, and of a conversation that waits to be told anew what is left of it. */
+  view(id: string): Conversation | undefined {
+    return this.#entries.get(id)?.conversation;
   }
 
   /** Newest activity first. The same array until something changes. */
@@ -41,13 +50,21 @@ export class Book {
     return [...this.#entries.keys()];
   }
 
+  /** Drops what is held of a conversation, of whose history it is not; its place in the list stays. */
+  reset(id: string): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#entries.set(id, { conversation: entry.conversation, timeline: new Timeline(0), stale: true });
+    this.#touch(id);
+  }
+
   /**
    * A view of a conversation. A new one begins where the user's devices end: what
    * was delivered to them is fetched when somebody scrolls there, what was not comes
    * by sync.
    */
   put(view: Conversation): BookEntry {
-    const entry = this.#entries.get(view.id);
+    const entry = this.get(view.id);
     if (!entry) {
       const made: BookEntry = { conversation: withUnread(view), timeline: new Timeline(view.lastDeliveredSeq) };
       this.#entries.set(view.id, made);
@@ -70,8 +87,9 @@ export class Book {
 
   /** What the next page should find. */
   keep(): KeptConversation[] {
-    return this.list.slice(0, maxKeptConversations).map(({ id }) => {
-      const { conversation, timeline } = this.#entries.get(id)!;
+    const fresh = this.list.filter(({ id }) => this.get(id));
+    return fresh.slice(0, maxKeptConversations).map(({ id }) => {
+      const { conversation, timeline } = this.get(id)!;
       const messages = timeline.messages.slice(-maxKeptMessages);
       const cut = messages.length < timeline.messages.length;
       return { conversation, messages, heldSeq: timeline.heldSeq, lowSeq: cut ? messages[0]!.seq : timeline.lowSeq };
@@ -89,7 +107,7 @@ export class Book {
   /** A message that came live or as an answer. */
   live(entry: BookEntry, m: Message): Ingested {
     const how = entry.timeline.live(m);
-    if (how !== "known") this.#advance(entry, m);
+    if (how === "added" || how === "beyond a gap") this.#advance(entry, m);
     return how;
   }
 
@@ -119,6 +137,7 @@ export class Book {
    */
   sent(entry: BookEntry, m: Message): Ingested {
     const how = this.live(entry, m);
+    if (how === "of another history") return how;
     if (entry.conversation.lastReadSeq >= m.seq - 1) this.read(entry, m.seq);
     return how;
   }
@@ -143,7 +162,7 @@ export class Book {
    * the members are needed to tell what it means for the ticks.
    */
   position(kind: "delivered" | "read", e: PositionEvent): { needsMembers: boolean } {
-    const entry = this.#entries.get(e.conversationId);
+    const entry = this.get(e.conversationId);
     if (!entry) return { needsMembers: false };
     if (e.userId === this.self()) {
       if (kind === "read") this.read(entry, e.seq);

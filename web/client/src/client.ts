@@ -31,6 +31,11 @@ export interface ClientEvents {
   session: Session;
   /** A message of somebody else that the page had not, live or after an outage. */
   message: { message: Message; live: boolean };
+  /**
+   * The gateway's database was restored from an older backup: what was held of these conversations
+   * is dropped and told anew. Messages that the backup lacks are lost; the outbox is not.
+   */
+  reset: { conversationIds: readonly string[] };
   /** Something failed that no promise reports. The library goes on by itself. */
   error: ChatError | Error;
 }
@@ -68,6 +73,7 @@ export class ChatClient {
   #announced = false;
   readonly #snapshots: SnapshotStore;
   #signedOut = false;
+  #epoch: string | undefined; // of which history the book is; unknown at first
   #saving: ReturnType<typeof setTimeout> | undefined;
   #restored: Promise<void> = Promise.resolve();
 
@@ -100,7 +106,10 @@ export class ChatClient {
       arrived: (_, messages) => {
         for (const m of messages) this.#heard(m, false);
       },
-      synced: () => this.#synced(),
+      synced: (epoch) => this.#synced(epoch),
+      epoch: () => this.#epoch,
+      reset: (ids) => this.#drop(ids),
+      gone: (id) => this.#gone(id),
       failed,
     });
     this.#listen();
@@ -161,7 +170,7 @@ export class ChatClient {
   }
 
   conversation(id: string): Conversation | undefined {
-    return this.#book.get(id)?.conversation;
+    return this.#book.view(id);
   }
 
   /** The direct conversation with a user, if there is one. */
@@ -359,7 +368,10 @@ export class ChatClient {
     await this.#outbox.load(userId);
     const snapshot = await kept;
     for (const user of snapshot?.users ?? []) this.#people.learn(user);
-    for (const c of snapshot?.conversations ?? []) this.#book.restore(c);
+    if (snapshot && !this.#otherEpoch(snapshot.epoch)) {
+      this.#epoch = snapshot.epoch;
+      for (const c of snapshot.conversations) this.#book.restore(c);
+    }
     this.#changed();
   }
 
@@ -368,7 +380,7 @@ export class ChatClient {
     // Before the list is there this page knows less than the last one kept.
     if (!this.#userId || !this.#session || this.#signedOut || this.connection.status !== "online") return;
     const users = this.#people.users.slice(-maxKeptUsers);
-    await this.#snapshots.save({ userId: this.#userId, conversations: this.#book.keep(), users });
+    await this.#snapshots.save({ userId: this.#userId, epoch: this.#epoch, conversations: this.#book.keep(), users });
   }
 
   #begin(session: Session): void {
@@ -382,11 +394,48 @@ export class ChatClient {
     this.#throttle.intervalMs = session.limits.typingIntervalMs;
     this.#people.learn(session.user);
     void this.#outbox.load(session.user.id);
+    if (this.#otherEpoch(this.#epoch)) {
+      // Before any message of the other history comes.
+      this.#epoch = session.epoch;
+      this.#drop(this.#book.ids());
+      this.#syncer.restart();
+    }
     this.events.emit("session", session);
     this.#changed();
   }
 
-  #synced(): void {
+  /** Whether an epoch is known not to be the gateway's. */
+  #otherEpoch(epoch: string | undefined): boolean {
+    return !!epoch && !!this.#session?.epoch && epoch !== this.#session.epoch;
+  }
+
+  /** What is held of conversations is of another history. What waits in the outbox stays: it is sent as new. */
+  #drop(conversationIds: readonly string[]): void {
+    for (const id of conversationIds) {
+      this.#book.reset(id);
+      this.#reads.forget(id);
+      this.#syncer.forget(id);
+    }
+    this.#lookedUp.clear();
+    if (conversationIds.length > 0) this.events.emit("reset", { conversationIds });
+  }
+
+  /**
+   * A conversation is not the user's any more. One with somebody that a restored backup does not
+   * have yet is opened again if messages wait for it.
+   */
+  #gone(id: string): void {
+    const c = this.#book.view(id);
+    this.#book.remove(id);
+    if (!c?.peer || this.#outbox.in(id).length === 0) return;
+    this.openDirect(c.peer.id).then(
+      (opened) => this.#outbox.move(id, opened.id),
+      (e: unknown) => this.events.emit("error", ChatError.from(e)),
+    );
+  }
+
+  #synced(epoch: string | undefined): void {
+    this.#epoch = epoch ?? this.#epoch;
     for (const c of this.#book.list) this.#people.learn(c.peer);
     this.wire.synced();
     this.#outbox.open();
@@ -407,10 +456,16 @@ export class ChatClient {
     const entry = this.#book.get(m.conversationId);
     if (!entry) return this.#stranger(m, ack);
     const how = this.#book.live(entry, m);
+    if (how === "of another history") return this.#otherHistory(m, ack);
     ack();
     if (how === "known") return;
     this.#heard(m, true);
     if (how === "beyond a gap") this.#syncer.gap(entry);
+  }
+
+  #otherHistory(m: Message, ack: () => void): void {
+    this.#drop([m.conversationId]);
+    this.#stranger(m, ack);
   }
 
   /** A message of a conversation that is not known yet: its view is on the way, or is fetched. */
@@ -441,7 +496,9 @@ export class ChatClient {
 
   #sent(m: Message): void {
     const entry = this.#book.get(m.conversationId);
-    if (entry && this.#book.sent(entry, m) === "beyond a gap") this.#syncer.gap(entry);
+    const how = entry && this.#book.sent(entry, m);
+    if (how === "of another history") this.#otherHistory(m, () => {});
+    else if (entry && how === "beyond a gap") this.#syncer.gap(entry);
   }
 
   #position(kind: "delivered" | "read", e: Parameters<Book["position"]>[1]): void {

@@ -130,6 +130,17 @@ export class Outbox {
     if (entry && entry.conversationId === m.conversationId && entry.userId === m.senderId) void this.#remove(entry);
   }
 
+  /** The conversation has another id now: what waits or has failed in it goes there. */
+  async move(from: string, to: string): Promise<void> {
+    for (const entry of this.in(from)) {
+      if (this.isSending(entry.id)) continue; // it fails, and can be discarded
+      this.#clearBackoff(from);
+      await this.#replace(entry, { conversationId: to, state: "waiting", error: undefined, replyToSeq: undefined });
+      this.#update(to);
+    }
+    this.#pump(to);
+  }
+
   stop(): void {
     this.close();
     for (const timer of this.#timers.values()) clearTimeout(timer);

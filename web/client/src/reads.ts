@@ -30,6 +30,11 @@ export class ReadReporter {
     this.#later(conversationId, gatherMs);
   }
 
+  /** What was read was of another history. */
+  forget(conversationId: string): void {
+    this.#wanted.delete(conversationId);
+  }
+
   /** The connection is back. */
   resume(): void {
     for (const id of this.#wanted.keys()) this.#later(id, 0);
@@ -53,10 +58,10 @@ export class ReadReporter {
     const seq = this.#wanted.get(conversationId);
     if (seq === undefined) return;
     try {
+      const entry = this.book.get(conversationId);
       const { lastReadSeq } = await this.wire.request("message:read", { conversationId, seq });
       if (this.#wanted.get(conversationId) === seq) this.#wanted.delete(conversationId);
-      const entry = this.book.get(conversationId);
-      if (entry) this.book.read(entry, lastReadSeq);
+      if (entry && entry === this.book.get(conversationId)) this.book.read(entry, lastReadSeq);
     } catch (thrown) {
       const error = ChatError.from(thrown);
       if (error.code === "offline") return; // resume sends it

@@ -16,6 +16,8 @@ export interface KeptConversation {
 
 export interface Snapshot {
   userId: string;
+  /** Of which history it is; unknown in those that older pages kept. */
+  epoch?: string;
   conversations: KeptConversation[];
   users: User[];
 }

@@ -4,10 +4,13 @@
  * page; what doesn't fit comes by history. A gap that shows up in between is closed
  * the same way. What has arrived is confirmed with message:delivered, up to the
  * first gap and never beyond.
+ *
+ * Each position names its message's id, and all of them the epoch that they are of: after a
+ * restored backup the gateway says what is of another history. That is dropped and told anew.
  */
 import type { Book, BookEntry } from "./book.js";
 import { ChatError } from "./errors.js";
-import type { Message } from "./types.js";
+import type { Message, SyncedConversation, SyncPosition } from "./types.js";
 import type { Wire } from "./wire.js";
 
 export interface SyncerOptions {
@@ -15,8 +18,14 @@ export interface SyncerOptions {
   book: Book;
   /** Messages that sync or history brought behind what was held, oldest first. */
   arrived: (entry: BookEntry, messages: readonly Message[]) => void;
-  /** The connection is up to date. */
-  synced: () => void;
+  /** The connection is up to date, with this epoch. */
+  synced: (epoch: string | undefined) => void;
+  /** The epoch that what is held is of, if that is known. */
+  epoch: () => string | undefined;
+  /** What is held of these conversations is of another history: it is dropped. */
+  reset: (conversationIds: readonly string[]) => void;
+  /** A conversation is not the user's, or no longer. */
+  gone: (conversationId: string) => void;
   failed: (error: ChatError) => void;
 }
 
@@ -26,7 +35,7 @@ export class Syncer {
   #round = 0; // a later connect makes earlier rounds stop
   #listed = false;
   #syncing = false;
-  #closing = new Set<string>();
+  #closing = new Set<BookEntry>();
   #confirmed = new Map<string, number>();
   #timers = new Set<ReturnType<typeof setTimeout>>();
   readonly #o: SyncerOptions;
@@ -41,10 +50,10 @@ export class Syncer {
     this.#syncing = true;
     try {
       await this.#list(round);
-      await this.#sync(round);
+      const epoch = await this.#sync(round);
       if (round !== this.#round) return;
       this.#syncing = false;
-      this.#o.synced();
+      this.#o.synced(epoch);
       for (const id of this.#o.book.ids()) this.#closeIfGap(id);
     } catch (thrown) {
       if (round !== this.#round) return;
@@ -58,13 +67,19 @@ export class Syncer {
     }
   }
 
-  /** Forgets everything: another user. */
-  reset(): void {
+  /** Begins from nothing: what was held is of another history. */
+  restart(): void {
     this.#round++;
     this.#listed = false;
     this.#syncing = false;
     this.#confirmed.clear();
     this.stop();
+    if (this.#o.wire.connected) void this.run();
+  }
+
+  /** What was told of a conversation is void. */
+  forget(id: string): void {
+    this.#confirmed.delete(id);
   }
 
   stop(): void {
@@ -84,6 +99,7 @@ export class Syncer {
     if (seq < 1 || seq <= (this.#confirmed.get(id) ?? 0)) return;
     this.#o.wire.request("message:delivered", { conversationId: id, seq }).then(
       () => {
+        if (this.#o.book.get(id) !== entry) return; // of another history
         this.#confirmed.set(id, Math.max(seq, this.#confirmed.get(id) ?? 0));
         this.#o.book.delivered(entry, seq);
       },
@@ -107,29 +123,40 @@ export class Syncer {
       cursor = page.nextCursor ?? undefined;
     } while (cursor && !this.#listed);
     // What an earlier page kept and the whole list lacks is no longer the user's.
-    if (!this.#listed) for (const id of gone) this.#o.book.remove(id);
+    if (!this.#listed) for (const id of gone) this.#o.gone(id);
     this.#listed = true;
   }
 
-  async #sync(round: number): Promise<void> {
-    const positions: Record<string, { seq: number; version: number }> = {};
+  /** Gives the epoch that what is held is of from now on. */
+  async #sync(round: number): Promise<string | undefined> {
+    const positions: Record<string, SyncPosition> = {};
     for (const id of this.#o.book.ids()) {
-      const entry = this.#o.book.get(id)!;
-      positions[id] = { seq: entry.timeline.heldSeq, version: entry.conversation.version };
+      const entry = this.#o.book.get(id);
+      if (entry) positions[id] = { seq: entry.timeline.heldSeq, version: entry.conversation.version, id: entry.timeline.heldId };
     }
-    let cursor: string | undefined;
-    do {
-      const page = await this.#o.wire.request("sync", cursor ? { positions, cursor } : { positions });
-      if (round !== this.#round) return;
-      for (const s of page.conversations) {
-        const entry = this.#o.book.get(s.conversation.id) ?? this.#joined(s.conversation, s.messages);
-        this.#o.book.put(s.conversation);
-        for (const m of s.changes) this.#o.book.messageChanged(entry, m);
-        this.#take(entry, s.messages, !s.hasMore);
-        if (s.hasMore) void this.#close(entry);
-      }
+    const epoch = this.#o.epoch();
+    for (let cursor: string | undefined; ; ) {
+      const page = await this.#o.wire.request("sync", { positions, epoch, cursor });
+      if (round !== this.#round) return undefined;
+      for (const id of page.gone ?? []) this.#o.gone(id);
+      const reset = page.conversations.filter((s) => s.reset).map((s) => s.conversation.id);
+      if (page.reset) reset.push(...Object.keys(positions).filter((id) => !cursor && !reset.includes(id)));
+      if (reset.length > 0) this.#o.reset(reset);
+      for (const s of page.conversations) this.#synced(s);
       cursor = page.nextCursor ?? undefined;
-    } while (cursor);
+      if (!cursor) return page.epoch;
+    }
+  }
+
+  #synced(s: SyncedConversation): void {
+    const { id } = s.conversation;
+    const known = this.#o.book.get(id);
+    // One that was reset begins where the user's devices end, as any that is opened for the first time.
+    const entry = known ?? (s.reset ? this.#o.book.put(s.conversation) : this.#joined(s.conversation, s.messages));
+    if (known) this.#o.book.put(s.conversation);
+    for (const m of s.changes) this.#o.book.messageChanged(entry, m);
+    this.#take(entry, s.messages, !s.hasMore);
+    if (s.hasMore) void this.#close(entry);
   }
 
   /** A conversation that sync names first: its messages come from the user's joining on. */
@@ -154,23 +181,24 @@ export class Syncer {
 
   async #close(entry: BookEntry): Promise<void> {
     const { id } = entry.conversation;
-    if (this.#closing.has(id)) return;
-    this.#closing.add(id);
+    if (this.#closing.has(entry)) return;
+    this.#closing.add(entry);
     try {
       for (let more = true; more; ) {
         const page = await this.#o.wire.request("history", { conversationId: id, afterSeq: entry.timeline.heldSeq });
+        if (this.#o.book.get(id) !== entry) return; // it was dropped meanwhile
         more = page.hasMore && page.messages.length > 0;
         this.#take(entry, page.messages, !more);
       }
     } catch (thrown) {
       const error = ChatError.from(thrown);
-      if (error.code !== "offline") {
+      if (error.code !== "offline" && this.#o.book.get(id) === entry) {
         this.#o.failed(error);
         // Without a connection the next sync takes over.
         if (error.retryable) this.#again(error.retryAfterMs ?? retryMs, () => void this.#close(entry));
       }
     } finally {
-      this.#closing.delete(id);
+      this.#closing.delete(entry);
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Message } from "./types.js";
 
 /** How a message went into a timeline. */
-export type Ingested = "added" | "known" | "beyond a gap";
+export type Ingested = "added" | "known" | "beyond a gap" | "of another history";
 
 /** How many messages that came beyond a gap are kept. The oldest are dropped: closing the gap brings them again. */
 const maxBeyond = 200;
@@ -39,6 +39,12 @@ export class Timeline {
     return this.#held;
   }
 
+  /** The id of the message at heldSeq, if this page holds it: it tells the gateway of which history that is. */
+  get heldId(): string | undefined {
+    const last = this.#messages[this.#messages.length - 1];
+    return last?.seq === this.#held ? last.id : undefined;
+  }
+
   get lowSeq(): number {
     return this.#low;
   }
@@ -54,6 +60,9 @@ export class Timeline {
 
   /** A message that came live, or as the answer to a send. */
   live(m: Message): Ingested {
+    const known = this.at(m.seq);
+    // The gateway never gives a seq twice: an older backup of its database was restored.
+    if (known && known.id !== m.id) return "of another history";
     if (m.seq <= this.#held) return this.#insertHole(m);
     if (m.seq > this.#held + 1) {
       this.#beyond.set(m.seq, m);

@@ -89,6 +89,8 @@ export interface Session {
   unreadTotal: number;
   limits: Limits;
   features: string[];
+  /** Which history the gateway holds; another one after a backup was restored. Older gateways have none. */
+  epoch?: string;
 }
 
 export interface PositionEvent {
@@ -130,11 +132,25 @@ export interface SyncedConversation {
   messages: Message[];
   changes: Message[];
   hasMore: boolean;
+  /** What the page holds of it is of another history: it is told anew. */
+  reset?: boolean;
+}
+
+export interface SyncPosition {
+  seq: number;
+  version: number;
+  /** Of the message at seq. */
+  id?: string;
 }
 
 export interface SyncAnswer {
   conversations: SyncedConversation[];
   nextCursor?: string | null;
+  epoch?: string;
+  /** The epoch that was named is another one: nothing that the page holds counts. */
+  reset?: boolean;
+  /** Conversations that were named and are not the user's, or no longer. */
+  gone?: string[];
 }
 
 /** Each request event with its payload and its answer (beside `ok`). */
@@ -149,7 +165,7 @@ export interface Requests {
     { conversationId: string; beforeSeq?: number; afterSeq?: number; limit?: number },
     HistoryAnswer,
   ];
-  sync: [{ positions: Record<string, { seq: number; version: number }>; cursor?: string }, SyncAnswer];
+  sync: [{ positions: Record<string, SyncPosition>; cursor?: string; epoch?: string }, SyncAnswer];
   members: [
     { conversationId: string; cursor?: string; limit?: number },
     { members: Member[]; nextCursor: string | null },

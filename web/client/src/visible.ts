@@ -43,9 +43,9 @@ export class VisibleMessages {
   check(): void {
     if (!(this.#options.looking ?? windowHasFocus)()) return;
     const highest = Math.max(0, ...this.#onScreen.values());
-    if (highest <= this.#highest) return;
+    if (highest === this.#highest) return;
     this.#highest = highest;
-    this.#options.seen(highest);
+    if (highest > 0) this.#options.seen(highest);
   }
 
   stop(): void {
