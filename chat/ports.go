@@ -234,6 +234,7 @@ type HistoryPage struct {
 type SyncPosition struct {
 	Seq     int64
 	Version int64
+	ID      ID
 }
 
 // SyncQuery asks for what came after Positions. Conversations that it does not
@@ -256,9 +257,12 @@ type SyncConversation struct {
 	Messages     []Message    `json:"messages"`
 	Changes      []Message    `json:"changes"`
 	HasMore      bool         `json:"hasMore"`
+	// Reset says that what the client holds of it is of another history: it is to be
+	// dropped, and what stands here begins anew. Service sets it.
+	Reset bool `json:"reset,omitempty"`
 }
 
-// SyncPage has at most PageLimit conversations.
+// SyncPage has at most PageLimit conversations. Service sets the last three fields.
 type SyncPage struct {
 	Conversations []SyncConversation
 	NextCursor    string
