@@ -230,7 +230,7 @@ type HistoryPage struct {
 }
 
 // SyncPosition is how far a client holds a conversation. Version 0: unknown, no
-// changes are asked for.
+// changes are asked for. ID is that of the message at Seq; zero: not said.
 type SyncPosition struct {
 	Seq     int64
 	Version int64
@@ -299,6 +299,9 @@ type PositionMove struct {
 	ConversationID ID
 	After          int64
 	UpTo           int64 // clamped to the conversation's lastSeq
+	// Unhurried says that nobody waits for the move, nor is told of it: a store may keep it for some
+	// milliseconds, so that it is written together with others.
+	Unhurried bool
 }
 
 // PositionResult is a member's positions before and after a move. Nothing moved

@@ -16,11 +16,23 @@ func (s *Service) MarkDelivered(ctx context.Context, actor Actor, conversation I
 	s.move(ctx, PositionMove{Kind: Delivered, UserID: actor.User.ID, ConversationID: conversation, UpTo: seq}, actor.SocketID, done)
 }
 
-// Acknowledge claims for a device of the user the messages with after < seq <=
-// upTo. A claim beyond a gap moves nothing: the caller keeps it and claims again
-// when the user's position has reached after.
-func (s *Service) Acknowledge(ctx context.Context, user, conversation ID, after, upTo int64, socket string, done func(PositionResult, error)) {
-	s.move(ctx, PositionMove{Kind: Delivered, UserID: user, ConversationID: conversation, After: after, UpTo: upTo}, socket, done)
+// Acknowledgement says that a device of a user holds the messages with After < seq <= UpTo.
+type Acknowledgement struct {
+	UserID, ConversationID ID
+	After, UpTo            int64
+	Socket                 string // the device's
+	MemberCount            int    // of the conversation; 0 if the caller does not know
+}
+
+// Acknowledge moves the user's delivered position for a device. A claim beyond a gap moves
+// nothing: the caller keeps it and claims again when the position has reached After.
+func (s *Service) Acknowledge(ctx context.Context, a Acknowledgement, done func(PositionResult, error)) {
+	move := PositionMove{
+		Kind: Delivered, UserID: a.UserID, ConversationID: a.ConversationID, After: a.After, UpTo: a.UpTo,
+		// Larger conversations hear of no position, and one message brings hundreds of these.
+		Unhurried: a.MemberCount > ReceiptMembers,
+	}
+	s.move(ctx, move, a.Socket, done)
 }
 
 // MarkRead moves the caller's read position (and with it the delivered one) up

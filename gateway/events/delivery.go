@@ -16,6 +16,7 @@ type delivery struct {
 	hub          *Hub
 	conversation chat.ID
 	after, seq   int64                // what an acknowledgement claims: after < seq's <= seq
+	members      int                  // of the conversation; 0 if not known
 	encoded      []*socketio.Prepared // the standard event's, and each dialect's
 	sent         time.Time
 	waiting      atomic.Int64 // acknowledgements that may still come in time; timedOut after the time
@@ -75,7 +76,10 @@ func (d *delivery) Ack(s *socketio.Socket, _ socketio.Args) {
 	if d.trace != nil {
 		ctx = d.trace.acknowledged(ctx, c)
 	}
-	d.hub.claim(ctx, c, d.conversation, d.after, d.seq)
+	d.hub.claim(ctx, c, chat.Acknowledgement{
+		UserID: c.user.ID, ConversationID: d.conversation, After: d.after, UpTo: d.seq,
+		Socket: s.ID(), MemberCount: d.members,
+	})
 	if d.catchUp != nil {
 		d.catchUp.acknowledged(d.seq)
 	}
@@ -194,6 +198,7 @@ func (f *fanOut) to(c *client) {
 func (f *fanOut) delivery() *delivery {
 	if f.d == nil {
 		f.d = f.w.hub.newDelivery(&f.e.Message, f.after)
+		f.d.members = f.e.MemberCount
 		f.d.trace = f.w.hub.traceEmission(f.e)
 	}
 	return f.d
@@ -245,18 +250,17 @@ func (f *fanOut) send(c *client, prepared *socketio.Prepared, asks bool) {
 
 // claim moves the user's delivered position over what a device has acknowledged,
 // or keeps the claim until the gap before it is closed.
-func (h *Hub) claim(ctx context.Context, c *client, conversation chat.ID, after, seq int64) {
-	h.service.Acknowledge(ctx, c.user.ID, conversation, after, seq, c.socket.ID(),
-		func(r chat.PositionResult, err error) {
-			switch {
-			case err != nil && chat.AsError(err).Code.Retryable():
-				h.gaps.postpone(c, conversation, after, seq)
-			case err != nil:
-				h.log.Debug("an acknowledgement claims nothing", c.who(), "error", err)
-			case r.NewDelivered < after:
-				h.gaps.add(c, conversation, after, seq)
-			}
-		})
+func (h *Hub) claim(ctx context.Context, c *client, a chat.Acknowledgement) {
+	h.service.Acknowledge(ctx, a, func(r chat.PositionResult, err error) {
+		switch {
+		case err != nil && chat.AsError(err).Code.Retryable():
+			h.gaps.postpone(c, a.ConversationID, a.After, a.UpTo)
+		case err != nil:
+			h.log.Debug("an acknowledgement claims nothing", c.who(), "error", err)
+		case r.NewDelivered < a.After:
+			h.gaps.add(c, a.ConversationID, a.After, a.UpTo)
+		}
+	})
 }
 
 // senderHolds keeps the sender's claim on its own message if there is a gap

@@ -105,7 +105,10 @@ func (t *gapTable) takeRetries() map[gapKey]gapClaim {
 
 // claimKept tries a claim that is in the table.
 func (h *Hub) claimKept(key gapKey, claim gapClaim) {
-	h.service.Acknowledge(context.Background(), key.user, key.conversation, claim.after, claim.upTo, claim.socket,
+	a := chat.Acknowledgement{
+		UserID: key.user, ConversationID: key.conversation, After: claim.after, UpTo: claim.upTo, Socket: claim.socket,
+	}
+	h.service.Acknowledge(context.Background(), a,
 		func(r chat.PositionResult, err error) {
 			if err != nil {
 				if chat.AsError(err).Code.Retryable() {

@@ -27,8 +27,7 @@ type Options struct {
 	QueueBound int           // requests that can wait in one shard; default 4096
 	MaxBatch   int           // requests in one batch; default 256
 	Timeout    time.Duration // of one batch's context; default 10 s
-	// Gather is waited before each batch, for requests that nobody waits for: they are
-	// cheaper together. Default 0.
+	// Gather is how long requests of EnqueueLater wait for others. Default 0.
 	Gather time.Duration
 	// Observer, if not nil, hears of every batch.
 	Observer Observer
@@ -72,6 +71,7 @@ type Item[Req, Res any] struct {
 	ctx      context.Context
 	deadline time.Time // ctx's; zero: none
 	queued   time.Time // zero without an Observer
+	hurried  bool      // its batch does not wait
 	done     func(Res, error)
 	answered atomic.Bool
 	span     chat.Span // from Enqueue to the answer; nil: not recorded
@@ -113,6 +113,7 @@ type shard[Req, Res any] struct {
 
 	mu       sync.Mutex // guards what follows
 	queue    []*Item[Req, Res]
+	hurried  int               // those of the queue for which a batch does not wait
 	inflight []*Item[Req, Res] // changed by the shard's goroutine only
 	closed   bool
 }
@@ -146,8 +147,17 @@ func Key(id chat.ID) uint64 { return binary.BigEndian.Uint64(id[8:]) ^ binary.Bi
 // over; a request that was not yet in a batch has not been run), unavailable
 // (after Close), and what exec sets.
 func (b *Batcher[Req, Res]) Enqueue(ctx context.Context, key uint64, req Req, done func(Res, error)) {
-	s := b.shards[key%uint64(len(b.shards))]
-	it := &Item[Req, Res]{Req: req, ctx: ctx, done: done}
+	b.enqueue(key, &Item[Req, Res]{Req: req, ctx: ctx, done: done, hurried: true})
+}
+
+// EnqueueLater is Enqueue for a request that nobody waits for, and that is cheaper together with
+// others: unless a batch goes anyway, it stays in the queue for Options.Gather.
+func (b *Batcher[Req, Res]) EnqueueLater(ctx context.Context, key uint64, req Req, done func(Res, error)) {
+	b.enqueue(key, &Item[Req, Res]{Req: req, ctx: ctx, done: done, hurried: b.opts.Gather <= 0})
+}
+
+func (b *Batcher[Req, Res]) enqueue(key uint64, it *Item[Req, Res]) {
+	ctx, s := it.ctx, b.shards[key%uint64(len(b.shards))]
 	it.deadline, _ = ctx.Deadline()
 	it.span = chat.ChildSpan(chat.SpanOf(ctx), chat.InternalSpan, b.opts.Span)
 	if b.opts.Observer != nil {
@@ -170,12 +180,19 @@ func (b *Batcher[Req, Res]) Enqueue(ctx context.Context, key uint64, req Req, do
 		b.janitor.pending.Done()
 		return
 	}
-	idle := len(s.queue) == 0
+	idle, hurry := len(s.queue) == 0, it.hurried && s.hurried == 0
 	s.queue = append(s.queue, it)
+	if it.hurried {
+		s.hurried++
+	}
+	// A batch that is full has nothing to wait for.
+	hurry = hurry || len(s.queue) == b.opts.MaxBatch
 	s.mu.Unlock()
 
-	if idle {
+	if idle || hurry {
 		signal(s.wake)
+	}
+	if idle {
 		signal(b.janitor.wake)
 	}
 }
@@ -217,6 +234,7 @@ func (b *Batcher[Req, Res]) Close() {
 // run is a shard's goroutine.
 func (b *Batcher[Req, Res]) run(n int, s *shard[Req, Res]) {
 	for {
+		b.gather(s)
 		batch, expired, last := s.take(b.opts.MaxBatch)
 		for _, it := range expired {
 			expire(it)
@@ -224,38 +242,37 @@ func (b *Batcher[Req, Res]) run(n int, s *shard[Req, Res]) {
 		switch {
 		case len(batch) > 0:
 			b.runBatch(n, s, batch)
-			b.gather(s)
 		case len(expired) > 0: // look again at once
 		case last:
 			return
 		default:
 			<-s.wake
-			b.gather(s)
 		}
 	}
 }
 
-// gather lets requests come together, unless the shard is closed. It may take the wake
-// of those that came: the caller looks at the queue next.
+// gather lets requests of EnqueueLater come together while there are no others, unless the shard
+// is closed. It may take the wake of those that came: the caller looks at the queue next.
 func (b *Batcher[Req, Res]) gather(s *shard[Req, Res]) {
-	if b.opts.Gather <= 0 {
+	if !s.gathers(b.opts.MaxBatch) {
 		return
 	}
 	timer := time.NewTimer(b.opts.Gather)
 	defer timer.Stop()
-	for {
-		s.mu.Lock()
-		closed := s.closed
-		s.mu.Unlock()
-		if closed {
-			return
-		}
+	for s.gathers(b.opts.MaxBatch) {
 		select {
 		case <-timer.C:
 			return
 		case <-s.wake:
 		}
 	}
+}
+
+// gathers says whether the queue holds nothing but requests that can wait, and room for more.
+func (s *shard[Req, Res]) gathers(max int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && s.hurried == 0 && len(s.queue) > 0 && len(s.queue) < max
 }
 
 func (b *Batcher[Req, Res]) runBatch(n int, s *shard[Req, Res], batch []*Item[Req, Res]) {
@@ -296,6 +313,7 @@ func (s *shard[Req, Res]) take(max int) (batch, expired []*Item[Req, Res], last 
 	n, now := 0, time.Now()
 	for ; n < len(s.queue) && len(s.inflight) < max; n++ {
 		it := s.queue[n]
+		s.left(it)
 		if it.ended(now) {
 			expired = append(expired, it)
 		} else {
@@ -306,6 +324,13 @@ func (s *shard[Req, Res]) take(max int) (batch, expired []*Item[Req, Res], last 
 	clear(s.queue[rest:])
 	s.queue = s.queue[:rest]
 	return s.inflight, expired, s.closed && rest == 0
+}
+
+// left notes that an item is no longer in the queue. The caller holds mu.
+func (s *shard[Req, Res]) left(it *Item[Req, Res]) {
+	if it.hurried {
+		s.hurried--
+	}
 }
 
 func expire[Req, Res any](it *Item[Req, Res]) {

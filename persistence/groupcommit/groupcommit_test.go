@@ -335,7 +335,7 @@ func BenchmarkEnqueue(b *testing.B) {
 	})
 }
 
-// TestGather: requests that come one after the other share a batch, and Close does not
+// TestGather: requests for later that come one after the other share a batch, and Close does not
 // wait for more.
 func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestGather(t *testing.T) {
 			sizes = append(sizes, len(batch))
 		})
 		answered := 0
-		enqueue := func() { b.Enqueue(t.Context(), 0, 1, func(int, error) { answered++ }) }
+		enqueue := func() { b.EnqueueLater(t.Context(), 0, 1, func(int, error) { answered++ }) }
 		for range 30 { // one every 2 ms
 			enqueue()
 			time.Sleep(2 * time.Millisecond)
@@ -359,6 +359,54 @@ func TestGather(t *testing.T) {
 		b.Close()
 		if answered != 31 || time.Since(before) != 0 {
 			t.Errorf("%d answered; Close took %v", answered, time.Since(before))
+		}
+	})
+}
+
+// TestHurriedRequestsTakeOthersAlong: who is waited for goes at once, with all that has gathered.
+func TestHurriedRequestsTakeOthersAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &echo{}
+		b := New(Options{Gather: time.Hour, MaxBatch: 4}, e.exec)
+		var a answers
+		for n := range 3 {
+			b.EnqueueLater(t.Context(), 0, n, a.done)
+			time.Sleep(time.Second)
+		}
+		if got := results(&a); len(got) != 0 {
+			t.Errorf("%v did not wait", got)
+		}
+		before := time.Now()
+		b.Enqueue(t.Context(), 0, 3, a.done)
+		synctest.Wait()
+		if got := results(&a); !slices.Equal(got, []int{0, 1, 2, 3}) || time.Since(before) != 0 {
+			t.Errorf("%v after %v", got, time.Since(before))
+		}
+		for n := range 4 { // a batch that is full goes too
+			b.EnqueueLater(t.Context(), 0, n, a.done)
+		}
+		synctest.Wait()
+		if got := results(&a); len(got) != 8 {
+			t.Errorf("%v: a full batch waits", got)
+		}
+		// One whose caller has given up hurries nobody any more.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		e.gate = make(chan struct{})
+		b.Enqueue(t.Context(), 0, 8, a.done)
+		synctest.Wait()
+		b.Enqueue(ctx, 0, 9, a.done)
+		b.EnqueueLater(t.Context(), 0, 10, a.done)
+		time.Sleep(2 * time.Minute)
+		e.gate <- struct{}{}
+		time.Sleep(time.Minute)
+		if got := results(&a); len(got) != 10 || slices.Contains(got, 10) {
+			t.Errorf("%v: what was left waited for nobody", got)
+		}
+		close(e.gate)
+		b.Close()
+		if got := results(&a); len(got) != 11 {
+			t.Errorf("%v are answered in the end", got)
 		}
 	})
 }

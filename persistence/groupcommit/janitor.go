@@ -71,6 +71,7 @@ func look[Req, Res any](shards []*shard[Req, Res]) (left bool) {
 		for _, it := range s.queue {
 			if it.ended(now) {
 				expired = append(expired, it)
+				s.left(it)
 			} else {
 				kept = append(kept, it)
 			}

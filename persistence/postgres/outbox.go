@@ -44,7 +44,7 @@ WHERE (o.conversation_id, o.seq) >= (i.conv, i.seq) AND (o.conversation_id, o.se
 
 // CloseOutbox implements chat.OutboxStore.
 func (s *Store) CloseOutbox(key chat.OutboxKey, due ...chat.Due) {
-	s.closes.Enqueue(context.Background(), 0, closing{key, due}, func(_ struct{}, err error) {
+	s.closes.EnqueueLater(context.Background(), 0, closing{key, due}, func(_ struct{}, err error) {
 		if err != nil {
 			s.opts.Logger.Debug("an outbox event was not removed; it will be fanned out again", slog.Any("error", err))
 		}

@@ -123,7 +123,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		Observer: opts.Observe.For(meter.Sends), Span: "store.send",
 	}, s.execSends)
 	s.moves = groupcommit.New(groupcommit.Options{
-		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512,
+		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512, Gather: moveGather,
 		Observer: opts.Observe.For(meter.Positions), Span: "store.position",
 	}, s.execMoves)
 	s.closes = groupcommit.New(groupcommit.Options{
@@ -138,6 +138,11 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 // leaves it together with others. At a few hundred messages a second it would else be a
 // transaction for each.
 const closeGather = 20 * time.Millisecond
+
+// moveGather is how long the move of a position that nobody is told of may wait for others: the
+// members of a large group acknowledge a message within some ten milliseconds, and a
+// transaction for each few of them is what the message would cost most.
+const moveGather = 25 * time.Millisecond
 
 func perShard(bound, shards int) int { return max(bound/shards, 1) }
 
