@@ -51,6 +51,7 @@ type App struct {
 	health       *httpapi.Health
 	notify       *notifications
 	restored     restored
+	traces       traces
 
 	public, admin               *http.Server
 	publicListener, adminListen net.Listener
@@ -72,6 +73,14 @@ func NewApp(ctx context.Context, cfg Config, log *slog.Logger) (_ *App, err erro
 	if err != nil {
 		return nil, err
 	}
+	if a.traces.tracer, err = cfg.tracer(ctx, log); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			a.traces.close(ctx, log)
+		}
+	}()
 	if a.store, err = persistence.Open(ctx, cfg.url(), persistence.Options{
 		Logger: log, Migrate: cfg.Migrate, Observe: newBatchMetrics(a.registry),
 	}); err != nil {
@@ -156,6 +165,7 @@ func (a *App) wire(authenticator *auth.Authenticator) error {
 	})
 	a.hub.Attach(a.service, a.sharing.presence, a.io.Namespace)
 	a.registerNodeMetrics()
+	a.traces.register(a.registry)
 	registerStoreMetrics(a.registry, a.store, a.notify.scheduler != nil)
 
 	checks := []httpapi.Check{{Name: "store", Required: true, Probe: a.store.Ping}}
@@ -191,7 +201,7 @@ func (a *App) userLimit(name string, rate Rate) chat.Limiter {
 func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authenticator) (http.Handler, error) {
 	routes := httpapi.Public{
 		Service: service, Authenticate: authenticator.Authenticate, Door: a.io.Engine(), Sessions: a.hub,
-		Logger: a.log, ServerKey: a.cfg.ServerKey,
+		Logger: a.log, Tracer: a.traces.port(), ServerKey: a.cfg.ServerKey,
 		Requests: ratelimit.Rate(a.cfg.LimitEvents), Strangers: ratelimit.Rate(a.cfg.LimitHandshakes),
 	}
 	if a.cfg.Demo {
@@ -259,13 +269,19 @@ func (a *App) Run(ctx context.Context) error {
 	a.log.Info("listening", "url", addresses.Public, "admin_url", addresses.Admin, "version", version(), "demo", a.cfg.Demo)
 
 	<-failed.Done()
+	deadline := time.Now().Add(a.cfg.DrainTimeout)
 	ended := make(chan error, 1)
 	go func() {
 		drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub, func() {
 			stopNotify()
 			<-notified
 		})
-		ended <- errors.Join(group.Wait(), drainErr)
+		err := errors.Join(group.Wait(), drainErr)
+		// The last spans have ended. What can't be sent with the time that is left is lost.
+		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(-a.cfg.DrainTimeout/10))
+		defer cancel()
+		a.traces.close(ctx, a.log)
+		ended <- err
 	}()
 	limit := time.NewTimer(a.cfg.DrainTimeout)
 	defer limit.Stop()

@@ -77,6 +77,8 @@ func (c *Config) show(flag *kong.Flag) string {
 		return redact(c.JWKSURL)
 	case "webhook-url":
 		return redact(c.WebhookURL)
+	case "otlp-endpoint":
+		return redact(c.OTLPEndpoint)
 	case "telegram-token":
 		return showSecret(c.TelegramToken)
 	case "telegram-api-url":

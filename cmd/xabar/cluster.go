@@ -44,6 +44,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 		Metrics:      newEventMetrics(a.registry, a.limited),
 		Features:     a.notify.channels.Features(),
 		Logger:       a.log,
+		Tracer:       a.traces.port(),
 	}
 	if a.cfg.RedisURL == "" {
 		a.hub = events.New(config)
@@ -75,6 +76,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 			}
 		},
 		Published: func(e chat.MessageStored) { service().FannedOut(&e) },
+		Tracer:    a.traces.port(),
 	})
 	registerClusterMetrics(a.registry, redis)
 	redis.OnRecovered(a.hub.Repair)

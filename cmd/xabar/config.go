@@ -62,7 +62,7 @@ type Logging struct {
 // environment variables, the table in the README and check-config.
 type Config struct {
 	Listen      string `default:"127.0.0.1:3000" placeholder:"ADDRESS" help:"Address for clients."`
-	AdminListen string `default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address for /healthz, /readyz and /metrics. Keep it private."`
+	AdminListen string `default:"127.0.0.1:3001" placeholder:"ADDRESS" help:"Address for /healthz, /readyz, /metrics and /debug/pprof. Keep it private."`
 	Storage
 	Migrate bool `default:"true" negatable:"" help:"Bring the database's schema up to date at the start; with --no-migrate an older one is refused."`
 	KeySettings
@@ -93,6 +93,7 @@ type Config struct {
 	Demo               bool          `help:"Demo mode: anybody can log in with any name (POST /demo/login). On by itself when nothing is configured: no key, database or listening address."`
 	DemoPublic         bool          `help:"Let demo mode listen on other addresses than loopback."`
 	Logging
+	Tracing
 
 	set map[string]bool // names of the flags that were given, as flag or variable
 }
@@ -164,6 +165,7 @@ func (c *Config) resolve() error {
 	}
 	errs = append(errs, c.checkAddresses()...)
 	errs = append(errs, c.checkNotifications()...)
+	errs = append(errs, c.checkTracing())
 	for _, origin := range c.AllowedOrigins {
 		if !isOrigin(origin) {
 			errs = append(errs, fmt.Errorf("--allowed-origins: %q is not an origin like https://example.org", origin))
