@@ -26,13 +26,17 @@ type driver struct {
 	ctx     context.Context // of the run: the library's interface has none
 	dialect Dialect
 	conn    *sql.Conn
-	latest  int
+	all     []Migration
 	inTx    bool
 	failed  bool
 }
 
-func newDriver(ctx context.Context, dialect Dialect, conn *sql.Conn, latest int) *driver {
-	return &driver{ctx: ctx, dialect: dialect, conn: conn, latest: latest}
+// errAhead says that the database is newer than this program, which can work with it as
+// it is: there is nothing to do.
+var errAhead = errors.New("migrations: the database is ahead, and compatible")
+
+func newDriver(ctx context.Context, dialect Dialect, conn *sql.Conn, all []Migration) *driver {
+	return &driver{ctx: ctx, dialect: dialect, conn: conn, all: all}
 }
 
 func (d *driver) exec(query string, args ...any) error {
@@ -80,11 +84,34 @@ func (d *driver) lock() error {
 	if err != nil {
 		return err
 	}
-	if version > d.latest {
+	if version > len(d.all) {
 		d.failed = true
-		return fmt.Errorf("%w: version %d, known are %d", ErrNewer, version, d.latest)
+		oldest, err := readOldest(d.ctx, d.dialect, d.conn, version)
+		if err == nil && oldest <= len(d.all) {
+			err = errAhead
+		} else if err == nil {
+			err = fmt.Errorf("%w: version %d, known are %d", ErrNewer, version, len(d.all))
+		}
+		return err
 	}
-	return d.exec("CREATE TABLE IF NOT EXISTS schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)")
+	for _, table := range []string{
+		"schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)",
+		"schema_compatibility (version bigint NOT NULL PRIMARY KEY, oldest bigint NOT NULL)",
+	} {
+		if err := d.exec("CREATE TABLE IF NOT EXISTS " + table); err != nil {
+			return err
+		}
+	}
+	return d.keepOldest(version) // a program of before the table has left none
+}
+
+// keepOldest says with which version the programs can work with the database.
+func (d *driver) keepOldest(version int) error {
+	if err := d.exec(fmt.Sprintf("DELETE FROM schema_compatibility WHERE version <> %d", version)); err != nil || version < 1 {
+		return err
+	}
+	return d.exec(fmt.Sprintf("INSERT INTO schema_compatibility (version, oldest) VALUES (%d, %d) ON CONFLICT DO NOTHING",
+		version, d.all[version-1].Oldest))
 }
 
 // Unlock ends the run: SQLite commits or gives everything up, PostgreSQL gives up
@@ -144,6 +171,9 @@ func (d *driver) SetVersion(version int, dirty bool) error {
 			return err
 		}
 	}
+	if err := d.keepOldest(version); err != nil {
+		return err
+	}
 	if d.dialect == Postgres {
 		return d.commit()
 	}
@@ -172,12 +202,7 @@ func (d *driver) Version() (version int, dirty bool, err error) {
 // readVersion gives 0 when nothing is applied. A version that another tool left
 // dirty is an error: only a person can say what is in that database.
 func readVersion(ctx context.Context, dialect Dialect, conn *sql.Conn) (int, error) {
-	exists := "SELECT to_regclass('schema_migrations') IS NOT NULL"
-	if dialect == SQLite {
-		exists = "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'"
-	}
-	var is bool
-	if err := conn.QueryRowContext(ctx, exists).Scan(&is); err != nil || !is {
+	if is, err := hasTable(ctx, dialect, conn, "schema_migrations"); err != nil || !is {
 		return 0, err
 	}
 	var version int
@@ -192,6 +217,27 @@ func readVersion(ctx context.Context, dialect Dialect, conn *sql.Conn) (int, err
 		return 0, fmt.Errorf("version %d was left unfinished by another tool", version)
 	}
 	return version, nil
+}
+
+func hasTable(ctx context.Context, dialect Dialect, conn *sql.Conn, name string) (is bool, err error) {
+	query := "SELECT to_regclass($1) IS NOT NULL"
+	if dialect == SQLite {
+		query = "SELECT count(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = $1"
+	}
+	return is, conn.QueryRowContext(ctx, query, name).Scan(&is)
+}
+
+// readOldest gives the oldest version whose programs can work with a database of this
+// version: the version itself where that is not known, because another tool went there.
+func readOldest(ctx context.Context, dialect Dialect, conn *sql.Conn, version int) (oldest int, err error) {
+	if is, err := hasTable(ctx, dialect, conn, "schema_compatibility"); err != nil || !is {
+		return version, err
+	}
+	err = conn.QueryRowContext(ctx, "SELECT oldest FROM schema_compatibility WHERE version = $1", version).Scan(&oldest)
+	if errors.Is(err, sql.ErrNoRows) {
+		return version, nil
+	}
+	return oldest, err
 }
 
 // Open is not used: the connection is given.

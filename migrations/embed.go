@@ -9,6 +9,17 @@
 //
 // The table schema_migrations is the one of golang-migrate, whose command line can
 // be used on the same files.
+//
+// Nodes of two versions of the program run on one database while one replaces the other.
+// A migration that lets older programs go on says so in its up file,
+//
+//	-- compatible: 13
+//
+// the oldest version of the schema whose programs can work with what it leaves: for them
+// the database is not too new (Check, Up). Without the line they are refused. The table
+// schema_compatibility keeps what holds for the database, for programs that don't know
+// its newest migrations. docs/guides/upgrading.md has the rules, and a test looks after
+// them.
 package migrations
 
 import (
@@ -16,6 +27,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -37,6 +49,9 @@ var files embed.FS
 type Migration struct {
 	Version int
 	Name    string
+	// Oldest is the oldest version of the schema whose programs can work with what this
+	// step and all before it leave: Version itself if no older ones can.
+	Oldest int
 }
 
 // List gives the dialect's migrations in order. It fails on a file whose name is
@@ -73,15 +88,46 @@ func list(fsys fs.FS, dialect Dialect) ([]Migration, error) {
 		all = append(all, m)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Version < all[j].Version })
-	for i, m := range all {
+	oldest := 0
+	for i := range all {
+		m := &all[i]
 		if m.Version != i+1 {
 			return nil, fmt.Errorf("migrations: %s has no single number %d", dialect, i+1)
 		}
+		own, err := compatibleWith(fsys, dialect, *m)
+		if err != nil {
+			return nil, err
+		}
+		oldest = max(oldest, own)
+		m.Oldest = oldest
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("migrations: %s has none", dialect)
 	}
 	return all, nil
+}
+
+var compatibleLine = regexp.MustCompile(`(?m)^-- compatible: (.*)$`)
+
+// compatibleWith reads the line "-- compatible: N" of an up file.
+func compatibleWith(fsys fs.FS, dialect Dialect, m Migration) (int, error) {
+	text, err := fs.ReadFile(fsys, upFile(dialect, m))
+	if err != nil {
+		return 0, fmt.Errorf("migrations: %w", err)
+	}
+	line := compatibleLine.FindSubmatch(text)
+	if line == nil {
+		return m.Version, nil
+	}
+	n, err := strconv.Atoi(string(line[1]))
+	if err != nil || n < 1 || n >= m.Version {
+		return 0, fmt.Errorf("migrations: %s: compatible with %q, not with a version before it", upFile(dialect, m), line[1])
+	}
+	return n, nil
+}
+
+func upFile(dialect Dialect, m Migration) string {
+	return fmt.Sprintf("%s/%06d_%s.up.sql", dialect, m.Version, m.Name)
 }
 
 func parseName(file string) (m Migration, up bool, err error) {

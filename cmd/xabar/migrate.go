@@ -99,8 +99,11 @@ func printStatus(ctx context.Context, w io.Writer, dialect migrations.Dialect, d
 	for _, m := range state.Pending {
 		fmt.Fprintf(w, "pending: %06d_%s\n", m.Version, m.Name)
 	}
-	if state.Version > state.Latest {
+	switch {
+	case state.TooNew():
 		return migrations.ErrNewer
+	case state.Ahead():
+		fmt.Fprintln(w, "a newer xabar has migrated it; this one can go on with it")
 	}
 	return nil
 }
