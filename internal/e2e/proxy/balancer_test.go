@@ -76,7 +76,7 @@ var balancers = []balancer{
 		edit: func(text string, at places) string {
 			_, adminPort, _ := net.SplitHostPort(at.admin(0)) // the same on both nodes
 			return strings.NewReplacer(
-				"\n:8080 {", "\n{\n\tadmin off\n\tpersist_config off\n}\nhttp://"+at.listen+" {\n\tbind 127.0.0.1",
+				"\n:8080 {", "\n{\n\tadmin off\n}\nhttp://"+at.listen+" {\n\tbind 127.0.0.1",
 				"xabar-1:3000", at.node(0), "xabar-2:3000", at.node(1), "3001", adminPort,
 			).Replace(text)
 		},
@@ -102,9 +102,12 @@ func (b balancer) start(t *testing.T, nodes []*testkit.Gateway) string {
 	}
 	cmd := exec.Command(find(t, b.program), b.args(at)...)
 	cmd.Env = append(os.Environ(), "HOME="+at.dir, "XDG_DATA_HOME="+at.dir, "XDG_CONFIG_HOME="+at.dir)
-	run(t, cmd)
+	ended := run(t, cmd)
 	url := "http://" + at.listen
 	eventually(t, b.name+" answers for a node", func() bool {
+		if ended() {
+			t.Fatalf("%s has ended", b.program)
+		}
 		response, err := http.Get(url + "/openapi.yaml")
 		if err != nil {
 			return false
@@ -127,8 +130,9 @@ func find(t *testing.T, program string) string {
 	return ""
 }
 
-// run starts a process that ends with the test, gracefully, and whose output is shown when it fails.
-func run(t *testing.T, cmd *exec.Cmd) {
+// run starts a process that ends with the test, gracefully, and whose output is shown when it fails. ended
+// says whether it has by itself.
+func run(t *testing.T, cmd *exec.Cmd) (ended func() bool) {
 	t.Helper()
 	var out lockedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -136,8 +140,11 @@ func run(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = cmd.Wait() // it ends by our signal, or too early, which is noticed
+	}()
 	t.Cleanup(func() {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Error(err)
@@ -145,7 +152,7 @@ func run(t *testing.T, cmd *exec.Cmd) {
 		limit := time.NewTimer(testkit.Patience)
 		defer limit.Stop()
 		select {
-		case <-done: // by the signal, or because it could not run: the test has noticed
+		case <-done:
 		case <-limit.C:
 			t.Errorf("%s does not end", cmd.Path)
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of its group
@@ -155,6 +162,14 @@ func run(t *testing.T, cmd *exec.Cmd) {
 			t.Logf("%s:\n%s", cmd.Path, out.tail())
 		}
 	})
+	return func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
 }
 
 // lockedBuffer is written by a process's output and read by the test.
