@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -60,7 +61,11 @@ type Bus struct {
 
 	recent recentSet
 
-	events, echoes, doubles, malformed atomic.Int64
+	events, echoes, doubles, malformed, unknown atomic.Int64
+
+	// unread is when the first event came that a newer version of the program has published, and
+	// that this one can't read, since the last repair; Unix nanoseconds, 0: none has.
+	unread atomic.Int64
 }
 
 // Bus makes the node's bus. Call it once, before the server has sockets.
@@ -322,6 +327,8 @@ func (b *Bus) receive(channel string, payload []byte) {
 	}
 	switch {
 	case errors.Is(err, errUnknownEnvelope):
+		b.unknown.Add(1)
+		b.unread.CompareAndSwap(0, time.Now().UnixNano())
 		return
 	case err != nil:
 		b.malformed.Add(1)
@@ -335,6 +342,14 @@ func (b *Bus) receive(channel string, payload []byte) {
 	}
 	b.cfg.Receive(event)
 	chat.EndSpan(span, nil)
+}
+
+// repairUnread has the database asked for what nodes of a newer version have published and this one
+// can't read. It is called every probeInterval: one repair for all that came meanwhile.
+func (b *Bus) repairUnread() {
+	if since := b.unread.Swap(0); since != 0 {
+		b.r.recover(time.Unix(0, since))
+	}
 }
 
 // recentSet remembers the last n identities.

@@ -24,9 +24,11 @@ import (
 // strings have their length in front. A message travels as the JSON that clients get, beside what
 // nodes look at. At the end of messages and positions stands what a trace goes on with, if it is
 // recorded: a list of bytes, the first 16 of them the trace's id, the next 8 the span's (empty,
-// should a field follow it and nothing be recorded). Another version or kind is ignored: nodes of two
-// versions run side by side while one replaces the other, and the database repairs what they can't
-// tell each other.
+// should a field follow it and nothing be recorded). Nodes of two versions run side by side
+// while one replaces the other. Another version or kind is never guessed at: it is counted, and
+// within some two seconds the node reads from the database what it may have missed. That is a
+// net, not a way to live: a version of the program that changes the format first reads both for a
+// release, and still writes the old one.
 const envelopeVersion = 1
 
 // Kinds of events in an envelope.

@@ -274,6 +274,7 @@ type Stats struct {
 	Echoes        int64 // own chat events that came back
 	Doubles       int64 // chat events that came on a second channel
 	Malformed     int64 // that could not be understood
+	Unknown       int64 // of a newer version of the program: read from the database instead
 }
 
 // QueueBound is how many publications can wait.
@@ -289,6 +290,7 @@ func (r *Redis) Stats() Stats {
 	if r.bus != nil {
 		s.Events, s.Echoes = r.bus.events.Load(), r.bus.echoes.Load()
 		s.Doubles, s.Malformed = r.bus.doubles.Load(), r.bus.malformed.Load()
+		s.Unknown = r.bus.unknown.Load()
 	}
 	return s
 }
@@ -339,6 +341,9 @@ func (p *probe) run(ctx context.Context) {
 			p.r.main.reset()
 		}
 		p.send()
+		if p.r.bus != nil {
+			p.r.bus.repairUnread()
+		}
 		wait := probeInterval
 		if p.r.pub.isDown() {
 			wait = probeDown

@@ -33,6 +33,7 @@ func registerClusterMetrics(r *registry, redis *rooms.Redis) {
 		{s.counter("xabar_redis_echoes_total", "Chat events of this node that came back to it."), func(s rooms.Stats) int64 { return s.Echoes }},
 		{s.counter("xabar_redis_doubles_total", "Chat events that came on a second channel, and were dropped."), func(s rooms.Stats) int64 { return s.Doubles }},
 		{s.counter("xabar_redis_malformed_total", "Chat events that could not be understood."), func(s rooms.Stats) int64 { return s.Malformed }},
+		{s.counter("xabar_redis_unknown_total", "Chat events of nodes of a newer version that this one can't read; it reads the database instead."), func(s rooms.Stats) int64 { return s.Unknown }},
 	}
 	s.register(func(ch chan<- prometheus.Metric) {
 		stats := redis.Stats()
