@@ -26,6 +26,8 @@ type server struct {
 	master func(ctx context.Context) (string, error)
 	// cluster is client if that is a cluster, else nil.
 	cluster *redis.ClusterClient
+	// sentinel: master is found by asking Sentinels.
+	sentinel bool
 }
 
 // parseURL knows three kinds of deployment, in the syntax of go-redis:
@@ -156,7 +158,7 @@ func sentinelServer(text string) (*server, error) {
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
 	return &server{
-		client: redis.NewFailoverClient(o),
+		sentinel: true, client: redis.NewFailoverClient(o),
 		conn: connOptions(redis.Options{
 			TLSConfig: o.TLSConfig, Username: o.Username, Password: o.Password,
 			DialTimeout: o.DialTimeout, WriteTimeout: o.WriteTimeout,

@@ -122,16 +122,16 @@ func openSQLite(ctx context.Context, path string, opts Options) (Queue, error) {
 	return newQueue[*sql.Tx](driver, opts, true, db.Close)
 }
 
-// poolSize is the connections of a node's queue: one listens, the others fetch and
-// complete.
-const poolSize = 5
+// Connections is how many a Queue on PostgreSQL opens at most: one listens, the others
+// fetch and complete.
+const Connections = 5
 
 func openPostgres(ctx context.Context, url string, opts Options) (Queue, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errors.New("queue: the database url can't be parsed")
 	}
-	config.MaxConns = poolSize
+	config.MaxConns = Connections
 	config.ConnConfig.RuntimeParams["application_name"] = "xabar-queue"
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
