@@ -14,6 +14,7 @@ type NotifyJob struct {
 	TargetID      ID                // of NotifyTarget; zero in a channel for everybody
 	Reason        DueReason         //
 	Conversations []JobConversation // one, or several that were held back together
+	Trace         *TraceContext     // the span that made it; nil: none that is recorded
 }
 
 // JobConversation is a conversation that a notification tells of, up to a seq.

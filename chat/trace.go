@@ -18,6 +18,9 @@ type Tracer interface {
 	// "". What the caller does not record is not recorded here either, and of what it
 	// does only so much a second: anybody can send such a header.
 	StartFrom(traceparent string, kind SpanKind, name string) Span
+	// StartLinked begins a trace of its own that comes from a recorded one, of long ago
+	// maybe, and is linked with it.
+	StartLinked(from *TraceContext, kind SpanKind, name string) Span
 }
 
 // SpanKind is on which side of what a span stands.

@@ -101,7 +101,7 @@ func someEvents() []chat.Event {
 		chat.MessageStored{Kind: chat.Direct, MemberIDs: []chat.ID{a, b}, JSON: []byte{}, Message: chat.Message{CreatedAt: at}},
 		chat.PositionMoved{Kind: chat.Read, ConversationID: a, ConversationKind: chat.Direct, UserID: b, Old: 1, Seq: 2, At: at, MemberIDs: []chat.ID{}, MemberCount: 2},
 		chat.MessageStored{Kind: chat.Group, JSON: []byte{}, Message: chat.Message{CreatedAt: at, Number: 7}, Trace: trace},
-		chat.PositionMoved{Kind: chat.Delivered, ConversationID: a, UserID: b, Seq: 2, At: at, MemberCount: 3, Trace: trace},
+		chat.PositionMoved{Kind: chat.Delivered, ConversationID: a, ConversationKind: chat.Group, UserID: b, Seq: 2, At: at, MemberCount: 3, Trace: trace},
 		chat.TypingStarted{ConversationID: a, UserID: b},
 		chat.ConversationChanged{ConversationID: a, UserIDs: []chat.ID{b}, Joined: []chat.ID{b, c}, Left: nil},
 		chat.PresenceChanged{PresenceState: chat.PresenceState{UserID: a, Online: true}},

@@ -61,6 +61,7 @@ type Options struct {
 	Clock     chat.Clock
 	Logger    *slog.Logger
 	Metrics   Metrics
+	Tracer    chat.Tracer // nil: nothing is recorded
 }
 
 // DefaultWait is the time between a message and the look whether it has arrived.

@@ -24,8 +24,18 @@ const (
 	whySwitched   = "channel_off" // by the user, since
 )
 
-// send is chat.NotifyWork: one attempt.
+// send is chat.NotifyWork.
 func (s *Scheduler) send(ctx context.Context, a chat.NotifyAttempt) (again time.Duration, permanent bool, err error) {
+	span := s.traceAttempt(&a)
+	again, permanent, err = s.attempt(chat.WithSpan(ctx, span), a)
+	if span != nil {
+		span.Int("xabar.again_ms", again.Milliseconds())
+		span.End(err)
+	}
+	return again, permanent, err
+}
+
+func (s *Scheduler) attempt(ctx context.Context, a chat.NotifyAttempt) (again time.Duration, permanent bool, err error) {
 	notifier := s.notifiers[a.Channel]
 	if notifier == nil {
 		return 0, true, errors.New("this node has no such channel")
@@ -33,26 +43,29 @@ func (s *Scheduler) send(ctx context.Context, a chat.NotifyAttempt) (again time.
 	n, target, d, err := s.render(ctx, a)
 	switch {
 	case err != nil:
-		return s.failed(a, err)
+		return s.failed(ctx, a, err)
 	case d.Verdict == chat.Suppress:
 		s.Metrics.Suppressed(d.Why)
+		became(ctx, d.Why)
 		return 0, false, nil
 	case d.Verdict == chat.Hold:
+		became(ctx, outcomeHeld)
 		return max(d.Until.Sub(s.Clock.Now()), minPause), false, nil
 	}
 	outcome, err := notifier.Notify(ctx, n, target.Target)
 	if outcome.Gone {
 		s.Metrics.TargetGone(a.Channel)
+		became(ctx, whyTargetGone)
 		if target.ID != (chat.ID{}) {
 			if err := s.Store.DropNotifyTarget(ctx, target.ID); err != nil {
-				return s.failed(a, err)
+				return s.failed(ctx, a, err)
 			}
 		}
 		return 0, false, nil
 	}
 	switch {
 	case err != nil:
-		return s.failed(a, err)
+		return s.failed(ctx, a, err)
 	case outcome.RetryAfter > 0 && s.Clock.Now().Sub(a.CreatedAt) > giveUp:
 		s.Metrics.Failed(a.Channel)
 		return 0, true, errors.New("the channel wanted a pause for a whole day")
@@ -61,19 +74,20 @@ func (s *Scheduler) send(ctx context.Context, a chat.NotifyAttempt) (again time.
 		return max(outcome.RetryAfter, minPause), false, nil
 	case outcome.Sent:
 		s.Metrics.Sent(a.Channel)
+		became(ctx, outcomeSent)
 	}
 	return 0, false, nil
 }
 
 // failed is an attempt that failed; what is refused for good is not repeated.
-func (s *Scheduler) failed(a chat.NotifyAttempt, err error) (time.Duration, bool, error) {
+func (s *Scheduler) failed(ctx context.Context, a chat.NotifyAttempt, err error) (time.Duration, bool, error) {
 	refused := errors.Is(err, chat.ErrRefused)
 	if refused || a.Last {
 		s.Metrics.Failed(a.Channel)
-		s.log.Warn("a notification failed for good", "channel", a.Channel, "user", a.UserID, "attempt", a.Number, "error", err)
+		s.log.WarnContext(ctx, "a notification failed for good", "channel", a.Channel, "user", a.UserID, "attempt", a.Number, "error", err)
 	} else {
 		s.Metrics.Retried(a.Channel)
-		s.log.Info("a notification failed; it will be tried again", "channel", a.Channel, "user", a.UserID, "attempt", a.Number, "error", err)
+		s.log.InfoContext(ctx, "a notification failed; it will be tried again", "channel", a.Channel, "user", a.UserID, "attempt", a.Number, "error", err)
 	}
 	return 0, refused, err
 }

@@ -181,6 +181,8 @@ func (s *Scheduler) notification(waits []toSend) []chat.NotifyJob {
 	for _, w := range waits[:min(len(waits), maxMerged)] {
 		job.Conversations = append(job.Conversations, chat.JobConversation{ConversationID: w.ConversationID, UpTo: w.view.LastSeq})
 	}
+	span := s.traceDue(&job)
+	defer chat.EndSpan(span, nil)
 	var jobs []chat.NotifyJob
 	for _, target := range s.Policy.Targets(waits[0].view) {
 		if s.notifiers[target.Channel] == nil {

@@ -121,6 +121,11 @@ func (t *Tracer) StartFrom(traceparent string, kind chat.SpanKind, name string) 
 	return t.Start(parent, kind, name)
 }
 
+// StartLinked implements chat.Tracer.
+func (t *Tracer) StartLinked(from *chat.TraceContext, kind chat.SpanKind, name string) chat.Span {
+	return t.start(context.Background(), kind, name, trace.WithLinks(trace.Link{SpanContext: spanContext(from)}))
+}
+
 func (t *Tracer) mayForce() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,8 +139,8 @@ var kinds = [...]trace.SpanKind{
 	chat.ProducerSpan: trace.SpanKindProducer, chat.ConsumerSpan: trace.SpanKindConsumer,
 }
 
-func (t *Tracer) start(parent context.Context, kind chat.SpanKind, name string) chat.Span {
-	_, s := t.tracer.Start(parent, name, trace.WithSpanKind(kinds[kind]))
+func (t *Tracer) start(parent context.Context, kind chat.SpanKind, name string, more ...trace.SpanStartOption) chat.Span {
+	_, s := t.tracer.Start(parent, name, append(more, trace.WithSpanKind(kinds[kind]))...)
 	return &span{t, s}
 }
 

@@ -24,6 +24,7 @@ type args struct {
 	User          chat.ID         `json:"user"`
 	Reason        chat.DueReason  `json:"reason"`
 	Conversations []conversations `json:"conversations"`
+	Trace         string          `json:"trace,omitempty"` // a traceparent
 }
 
 type conversations struct {
@@ -39,6 +40,9 @@ func argsOf(j chat.NotifyJob) args {
 	for _, c := range j.Conversations {
 		a.Conversations = append(a.Conversations, conversations{c.ConversationID, c.UpTo})
 	}
+	if j.Trace != nil {
+		a.Trace = j.Trace.Traceparent()
+	}
 	return a
 }
 
@@ -47,6 +51,7 @@ func (a args) job() chat.NotifyJob {
 	for _, c := range a.Conversations {
 		j.Conversations = append(j.Conversations, chat.JobConversation{ConversationID: c.ID, UpTo: c.UpTo})
 	}
+	j.Trace, _ = chat.ParseTraceparent(a.Trace)
 	return j
 }
 
