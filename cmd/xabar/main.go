@@ -30,6 +30,7 @@ type cli struct {
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Say what a configuration means and whether it works."`
 	Health        healthCmd        `cmd:"" help:"Ask the gateway on this machine whether it can serve: for health checks of containers."`
 	Doctor        doctorCmd        `cmd:"" help:"Examine what a gateway needs: configuration, database, Redis, clocks, limits, proxies."`
+	Doctor        doctorCmd        `cmd:"" help:"Examine what a gateway needs: configuration, database, Redis, clocks, limits, proxies."`
 	Notifications notificationsCmd `cmd:"" help:"Look at notifications, and retry those that failed."`
 	Loadtest      loadtestCmd      `cmd:"" help:"Load a gateway, or any Socket.IO chat server, measure it, and check what it does."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
