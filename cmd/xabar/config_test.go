@@ -15,9 +15,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"xabar/internal/testkit"
+	"xabar/internal/testkit/pgtest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m, pgtest.StopShared) }
 
 // parse reads a command line of serve as the program does, under an environment without
 // XABAR_ variables but these.

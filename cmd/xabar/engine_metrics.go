@@ -46,6 +46,10 @@ func newEngineMetrics(r *registry, limited, panics *prometheus.CounterVec) *engi
 		limitedHandshakes: limited.WithLabelValues("handshakes"),
 	}
 	m.panics = panics.WithLabelValues("engine")
+	byLabel(m.refused, engineio.CauseUnknownTransport, engineio.CauseUnknownSID, engineio.CauseBadMethod, engineio.CauseBadRequest,
+		engineio.CauseForbidden, engineio.CauseProtocolVersion, engineio.CauseOrigin, engineio.CauseRateLimited,
+		engineio.CauseTooManySessions, engineio.CauseShutdown, engineio.CausePayloadTooLarge, engineio.CauseOverlap,
+		engineio.CauseTooManyPackets, engineio.CauseBodyTimeout)
 	for _, transport := range []string{engineio.Polling, engineio.WebSocket} {
 		m.opened.WithLabelValues(transport, "4")
 	}
@@ -114,6 +118,7 @@ func newSocketHooks(r *registry, panics *prometheus.CounterVec) socketio.Hooks {
 	codes := byLabel(refused, append(chat.Codes(), "other")...)
 	malformed := r.counter("xabar_malformed_packets_total", "Connections closed for a packet that breaks the protocol.")
 	bounds := r.counters("xabar_bounds_hit_total", "Bounds of the Socket.IO server that a client has hit, by the bound.", "bound")
+	byLabel(bounds, "ConnectTimeout", "MaxAttachmentBytes", "MaxAttachments", "MaxNamespaces", "MaxRooms")
 	handlers := byLabel(panics, "handler", "middleware", "connection", "ack", "disconnect")
 	return socketio.Hooks{
 		Connect:        func(string) { connects.Inc(); now.Inc() },

@@ -19,7 +19,7 @@ func TestItSaysWhereItIsAndServes(t *testing.T) {
 	t.Parallel()
 	g := testkit.StartGateway(t, testkit.GatewayOptions{})
 	for path, text := range map[string]string{
-		"/healthz": `"ok"`, "/readyz": `{"status":"ok","reasons":[]}`, "/metrics": "\nxabar_connections 0\n",
+		"/healthz": `"ok"`, "/readyz": `{"status":"ok","reasons":[]}`, "/metrics": "\nxabar_connections{transport=\"polling\"} 0\n",
 	} {
 		if status, body := g.Get(path); status != http.StatusOK || !strings.Contains(body, text) {
 			t.Errorf("%s: %d %s", path, status, body)

@@ -50,7 +50,7 @@ func (n *notifications) absences(a *App) chat.Absences {
 	n.scheduler = notify.New(notify.Options{
 		Store: a.store, Presence: a.sharing.presence, Queue: n.queue, Notifiers: n.channels.Notifiers,
 		Policy: chat.NotifyPolicy{Wait: a.cfg.NotifyWait, DefaultQuiet: a.cfg.QuietHoursDefault.hours, Everybody: n.channels.Everybody},
-		Logger: a.log, Metrics: newNotifyMetrics(a.registry), Tracer: a.traces.port(),
+		Logger: a.log, Metrics: newNotifyMetrics(a.registry, n.channels.Features()), Tracer: a.traces.port(),
 	})
 	return n.scheduler
 }

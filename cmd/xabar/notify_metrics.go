@@ -1,6 +1,10 @@
 package main
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"xabar/chat"
+)
 
 // notifyMetrics counts what becomes of notifications (notify.Metrics).
 type notifyMetrics struct {
@@ -10,18 +14,31 @@ type notifyMetrics struct {
 	failed, targets       *prometheus.CounterVec
 }
 
-func newNotifyMetrics(r *registry) *notifyMetrics {
+// suppressions are why nothing is sent.
+var suppressions = []string{
+	chat.WhyGone, chat.WhyDelivered, chat.WhyRead, chat.WhyDecided, chat.WhyMuted, chat.WhyOff, chat.WhyOnlyDirect,
+	chat.WhyBlocked, chat.WhyNoChannel, chat.WhyOutdated, chat.WhyUnknown,
+}
+
+// newNotifyMetrics makes them for the channels that are switched on.
+func newNotifyMetrics(r *registry, channels []string) *notifyMetrics {
 	r.part = partNotifications
-	byChannel := func(name, help string) *prometheus.CounterVec { return r.counters(name, help, "channel") }
-	return &notifyMetrics{
-		scheduled:  r.counter("xabar_notifications_scheduled_total", "Waits for a message's arrival that have ended."),
-		suppressed: r.counters("xabar_notifications_suppressed_total", "Notifications that were not sent, by the reason.", "why"),
+	byChannel := func(name, help string) *prometheus.CounterVec {
+		c := r.counters(name, help, "channel")
+		byLabel(c, channels...)
+		return c
+	}
+	m := &notifyMetrics{
+		scheduled:  r.counter("xabar_notifications_scheduled_total", "Waits for a message's arrival that are over, and were looked at."),
+		suppressed: r.counters("xabar_notifications_suppressed_total", "Notifications that were not sent, by the reason: delivered or read meanwhile, muted, off and so on.", "reason"),
 		queued:     byChannel("xabar_notifications_queued_total", "Notifications handed to the queue."),
 		sent:       byChannel("xabar_notifications_sent_total", "Notifications that a channel has taken."),
 		retried:    byChannel("xabar_notifications_retried_total", "Attempts that failed and are repeated."),
 		failed:     byChannel("xabar_notifications_failed_total", "Notifications that were given up; xabar notifications list --failed shows them."),
 		targets:    byChannel("xabar_notification_targets_removed_total", "Subscriptions and chats that were removed because they will never work again."),
 	}
+	byLabel(m.suppressed, suppressions...)
+	return m
 }
 
 func (m *notifyMetrics) Scheduled(n int)           { m.scheduled.Add(float64(n)) }
