@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +42,7 @@ func (c *doctorCmd) Run(ctx context.Context, k *kong.Context, std streams) error
 		return err
 	}
 	if report.Count(doctor.Problem) > 0 {
-		return fmt.Errorf("doctor: %s", strings.TrimSuffix(report.Summary(), "."))
+		return toldError{errors.New(report.Summary())}
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -123,7 +122,7 @@ func TestDoctorOfADeploymentInWhichEverythingIsWrong(t *testing.T) {
 	}
 	code, out, stderr := xabar(t, append(args, "--json")...)
 	d := diagnose(t, out)
-	if code != 1 || d.OK || stderr != fmt.Sprintf("xabar: doctor: %d problems, %d warnings, %d ok\n", d.Problems, count(d, doctor.Warning), count(d, doctor.OK)) {
+	if code != 1 || d.OK || stderr != "" {
 		t.Errorf("code %d, stderr %q", code, stderr)
 	}
 	for _, finding := range [][3]string{
@@ -146,16 +145,6 @@ func TestDoctorOfADeploymentInWhichEverythingIsWrong(t *testing.T) {
 			t.Errorf("it prints %s:\n%s", secret, text)
 		}
 	}
-}
-
-func count(d diagnosis, level doctor.Level) int {
-	n := 0
-	for _, f := range d.Findings {
-		if f.Level == level {
-			n++
-		}
-	}
-	return n
 }
 
 func TestDoctorInAShellWithFewFileDescriptors(t *testing.T) {

@@ -30,7 +30,6 @@ type cli struct {
 	CheckConfig   checkConfigCmd   `cmd:"" help:"Say what a configuration means and whether it works."`
 	Health        healthCmd        `cmd:"" help:"Ask the gateway on this machine whether it can serve: for health checks of containers."`
 	Doctor        doctorCmd        `cmd:"" help:"Examine what a gateway needs: configuration, database, Redis, clocks, limits, proxies."`
-	Doctor        doctorCmd        `cmd:"" help:"Examine what a gateway needs: configuration, database, Redis, clocks, limits, proxies."`
 	Notifications notificationsCmd `cmd:"" help:"Look at notifications, and retry those that failed."`
 	Loadtest      loadtestCmd      `cmd:"" help:"Load a gateway, or any Socket.IO chat server, measure it, and check what it does."`
 	Version       versionCmd       `cmd:"" help:"Print the version."`
@@ -124,9 +123,16 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// toldError ends the program with code 1. What it means has been printed.
+type toldError struct{ error }
+
 func exitCode(err error, stderr io.Writer) int {
-	if err == nil {
+	var told toldError
+	switch {
+	case err == nil:
 		return 0
+	case errors.As(err, &told):
+		return 1
 	}
 	fmt.Fprintln(stderr, "xabar:", err)
 	var usage usageError
