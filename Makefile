@@ -75,6 +75,10 @@ bench-nodes: ## Measure what several nodes cost, write docs/benchmarks/nodes.md 
 bench: bench/peer-node/node_modules/.package-lock.json ## Measure the gateway beside its Node peer, write docs/benchmarks.md (BENCH='-rounds 1' and more)
 	$(GO) run ./bench/gateway $(BENCH)
 
+soak: ## Break three nodes at random for ten minutes, check what is left (SOAK=1h SEED=N FLAGS='-users 60')
+	@mkdir -p $(BIN)
+	$(GO) run ./bench/soak -duration $(or $(SOAK),10m) $(if $(SEED),-seed $(SEED)) -report $(BIN)/soak.json $(FLAGS)
+
 vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
 	@.ci/govulncheck $(GOVULNCHECK)
 
@@ -114,4 +118,4 @@ system-deps:
 clean: ## Remove what was built or installed here
 	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist bench/peers/*/node_modules
 
-.PHONY: bench-nodes bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean
+.PHONY: soak bench-nodes bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean

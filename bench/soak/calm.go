@@ -58,9 +58,9 @@ func (s *soak) checkpoint(ctx context.Context) error {
 			return err
 		}
 		s.samples = append(s.samples, sample)
-		text += fmt.Sprintf("  node %d: %d conn %d gor %.1f MB", n.number, sample.Connections, sample.Goroutines, float64(sample.Heap)/1e6)
+		text += fmt.Sprintf("  %d: %d/%d/%.1f", n.number, sample.Connections, sample.Goroutines, float64(sample.Heap)/1e6)
 	}
-	s.say("all is well after %v:%s", time.Since(began).Round(10*time.Millisecond), text)
+	s.say("well after %v; conn/goroutines/MB%s", time.Since(began).Round(10*time.Millisecond), text)
 	s.talking.Store(true)
 	return nil
 }

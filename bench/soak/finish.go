@@ -94,28 +94,44 @@ func (s *soak) checkDevices(ctx context.Context) error {
 	})
 }
 
-// settles looks at the database until nothing is wrong, for d at most; then adds what is.
-// once looks at the last snapshot at what needs no time.
-func (s *soak) settles(ctx context.Context, d time.Duration, all bool, look func(*check.Snapshot, *check.Faults) error, once func(*check.Snapshot)) error {
-	var wrong check.Faults
-	var db *check.Snapshot
-	err := within(ctx, d, func(ctx context.Context) (err error) {
-		wrong = check.Faults{}
-		if db, err = s.snapshot(ctx, all); err != nil {
+// untilRight looks until nothing is wrong, for d at most, and then adds what the last look
+// has found. An error of the look is one only if it never succeeds.
+func (s *soak) untilRight(ctx context.Context, d time.Duration, look func(context.Context, *check.Faults) error) error {
+	var last *check.Faults
+	err := within(ctx, d, func(ctx context.Context) error {
+		var wrong check.Faults
+		if err := look(ctx, &wrong); err != nil {
 			return err
 		}
-		if err := look(db, &wrong); err != nil {
-			return err
-		}
-		if !wrong.None() {
+		if last = &wrong; !wrong.None() {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	if wrong.None() && err != nil {
+	if last == nil {
 		return err
 	}
-	s.faults.Join(&wrong)
+	s.faults.Join(last)
+	return ctx.Err()
+}
+
+// settles looks at the database until nothing is wrong, for d at most; then adds what is.
+// once looks at the last snapshot at what needs no time.
+func (s *soak) settles(ctx context.Context, d time.Duration, all bool, look func(*check.Snapshot, *check.Faults) error, once func(*check.Snapshot)) error {
+	var db *check.Snapshot
+	err := s.untilRight(ctx, d, func(ctx context.Context, wrong *check.Faults) error {
+		now, err := s.snapshot(ctx, all)
+		if err == nil {
+			err = look(now, wrong)
+		}
+		if err == nil {
+			db = now
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	if once != nil {
 		once(db)
 	}
@@ -265,7 +281,7 @@ func (s *soak) checkCounters(ctx context.Context) error {
 		if made, counted := s.stats.connected(key), int(m["xabar_sockets_connected_total"]); counted < made {
 			s.faults.Add(check.Counters, "%s has counted %d sockets, of %d that clients have connected", n.name, counted, made)
 		}
-		if answered, counted := s.stats.answeredBy(key), int(m["xabar_events_received_total"]); counted < answered {
+		if answered, counted := s.stats.answeredBy(key), int(m["xabar_events_total"]); counted < answered {
 			s.faults.Add(check.Counters, "%s has counted %d events, and answered %d", n.name, counted, answered)
 		}
 	}

@@ -21,7 +21,6 @@ var strays = map[string]string{
 	"conversations without members":                `SELECT count(*) FROM conversations c WHERE NOT EXISTS (SELECT FROM members m WHERE m.conversation_id = c.id)`,
 	"receipts of no member":                        `SELECT count(*) FROM receipts r WHERE NOT EXISTS (SELECT FROM members m WHERE m.conversation_id = r.conversation_id AND m.user_id = r.user_id)`,
 	"receipts beyond the member's position":        `SELECT count(*) FROM receipts r JOIN members m USING (conversation_id, user_id) WHERE r.up_to_seq > CASE r.kind WHEN 1 THEN m.last_delivered_seq ELSE m.last_read_seq END`,
-	"receipts whose time falls while seq rises":    `SELECT count(*) FROM (SELECT at < lag(at) OVER (PARTITION BY conversation_id, user_id, kind ORDER BY up_to_seq) AS falls FROM receipts) r WHERE falls`,
 	"outbox rows of no message":                    `SELECT count(*) FROM outbox o WHERE NOT EXISTS (SELECT FROM messages m WHERE m.conversation_id = o.conversation_id AND m.seq = o.seq)`,
 	"waits for notifications of no member":         `SELECT count(*) FROM notification_due d WHERE NOT EXISTS (SELECT FROM members m WHERE m.conversation_id = d.conversation_id AND m.user_id = d.user_id)`,
 	"waits for notifications beyond lastSeq":       `SELECT count(*) FROM notification_due d JOIN conversations c ON c.id = d.conversation_id WHERE d.seq > c.last_seq`,

@@ -55,8 +55,11 @@ func (d *device) act(ctx context.Context, c *connection) error {
 		return tolerate(d.askPresence(ctx, c))
 	case p < 0.95:
 		return tolerate(d.open(ctx, c))
-	case p < 0.96 && d.sync:
-		return tolerate(c.ask1(ctx, "receipts", obj{"conversationId": conversation, "seq": max(1, d.record.Position(conversation))}))
+	case p < 0.96:
+		if last := d.record.Contiguous(conversation); last > 0 {
+			return tolerate(c.ask1(ctx, "receipts", obj{"conversationId": conversation, "seq": last}))
+		}
+		return nil
 	case p < 0.97:
 		return tolerate(c.ask1(ctx, "members", obj{"conversationId": conversation}))
 	case p < 0.98:
