@@ -46,11 +46,13 @@ func (s *soak) checkpoint(ctx context.Context) error {
 	if err := s.calm(ctx, wellAgain); err != nil {
 		return err
 	}
+	took := time.Since(began)
 	settle := 5 * time.Second // what a fault has left behind is through
 	if s.opts.short {
 		settle = time.Second
 	}
 	pause(ctx, settle)
+	s.sayRates("calm")
 	var text string
 	for _, n := range s.cluster.nodes {
 		sample, _, err := s.sample(ctx, n)
@@ -60,7 +62,7 @@ func (s *soak) checkpoint(ctx context.Context) error {
 		s.samples = append(s.samples, sample)
 		text += fmt.Sprintf("  %d: %d/%d/%.1f", n.number, sample.Connections, sample.Goroutines, float64(sample.Heap)/1e6)
 	}
-	s.say("well after %v; conn/goroutines/MB%s", time.Since(began).Round(10*time.Millisecond), text)
+	s.say("all was well after %v; connections/goroutines/MB of heap by node:%s", took.Round(10*time.Millisecond), text)
 	s.talking.Store(true)
 	return nil
 }

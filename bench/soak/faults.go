@@ -289,7 +289,7 @@ func (s *soak) breakThings(ctx context.Context, until time.Time, k *deck) error 
 			}
 		}
 		pause(ctx, s.between(k.rng, 500*time.Millisecond, 7*time.Second))
-		s.say("  mended, calm")
+		s.sayRates("  mended, calm")
 		if err := s.lookAtDelivered(ctx); err != nil {
 			return err
 		}

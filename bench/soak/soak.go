@@ -130,7 +130,7 @@ func (s *soak) soak(ctx context.Context) error {
 		warm, part = 3*time.Second, s.opts.duration
 	}
 	pause(ctx, warm)
-	s.say("warmed up")
+	s.sayRates("warmed up")
 	if err := s.checkpoint(ctx); err != nil {
 		return err
 	}

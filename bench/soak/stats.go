@@ -121,5 +121,10 @@ func (s *soak) line() string {
 func (s *soak) say(format string, args ...any) {
 	s.printing.Lock()
 	defer s.printing.Unlock()
-	fmt.Fprintf(s.opts.out, "%7.1f s  %-66s %s\n", time.Since(s.start).Seconds(), fmt.Sprintf(format, args...), s.line())
+	fmt.Fprintf(s.opts.out, "%7.1f s  %s\n", time.Since(s.start).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// sayRates prints a live line with what has happened since the last one of them.
+func (s *soak) sayRates(what string) {
+	s.say("%-16s %s", what, s.line())
 }
