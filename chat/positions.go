@@ -47,33 +47,34 @@ func (s *Service) MarkRead(ctx context.Context, actor Actor, conversation ID, se
 }
 
 func (s *Service) move(ctx context.Context, move PositionMove, socket string, done func(PositionResult, error)) {
+	span := SpanOf(ctx)
 	s.store.MovePosition(s.bound(ctx), move, func(result PositionResult, err error) {
 		done(result, err)
 		if err == nil {
-			s.announce(context.WithoutCancel(ctx), move, socket, result)
+			s.announce(context.WithoutCancel(ctx), span, move, socket, result)
 		}
 	})
 }
 
 // announce publishes what moved, delivered before read: the order in which it
 // is true.
-func (s *Service) announce(ctx context.Context, move PositionMove, socket string, r PositionResult) {
+func (s *Service) announce(ctx context.Context, within Span, move PositionMove, socket string, r PositionResult) {
 	event := PositionMoved{
 		ConversationID: move.ConversationID, ConversationKind: r.Kind, UserID: move.UserID, At: r.At,
 		MemberIDs: r.MemberIDs, MemberCount: r.MemberCount, OriginSocket: socket,
 	}
 	if r.NewDelivered > r.OldDelivered {
 		event.Kind, event.Old, event.Seq = Delivered, r.OldDelivered, r.NewDelivered
-		s.publishPosition(ctx, event)
+		s.publishPosition(ctx, within, event)
 	}
 	if r.NewRead > r.OldRead {
 		event.Kind, event.Old, event.Seq = Read, r.OldRead, r.NewRead
-		s.publishPosition(ctx, event)
+		s.publishPosition(ctx, within, event)
 	}
 }
 
-func (s *Service) publishPosition(ctx context.Context, event PositionMoved) {
-	span := ChildSpan(SpanOf(ctx), ProducerSpan, "position.publish")
+func (s *Service) publishPosition(ctx context.Context, within Span, event PositionMoved) {
+	span := ChildSpan(within, ProducerSpan, "position.publish")
 	if span != nil {
 		span.Word("xabar.position.kind", event.Kind.String())
 		span.ID("xabar.user.id", event.UserID)

@@ -55,7 +55,7 @@ func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system
 		raw := result.Message.AppendJSON(make([]byte, 0, 320+len(result.Message.Text)))
 		done(Sent{result.Message, result.Duplicate, raw}, nil)
 		if !result.Duplicate {
-			s.show(context.WithoutCancel(ctx), actor.SocketID, result, raw)
+			s.show(context.WithoutCancel(ctx), span, actor.SocketID, result, raw)
 		}
 	})
 }
@@ -129,9 +129,9 @@ func (s *Service) directWith(ctx context.Context, actor Actor, ref UserRef) (ID,
 
 // show publishes a message that has just been stored and, once that is done,
 // closes its outbox event.
-func (s *Service) show(ctx context.Context, socket string, result SendResult, raw []byte) {
+func (s *Service) show(ctx context.Context, within Span, socket string, result SendResult, raw []byte) {
 	m := &result.Message
-	publishing := ChildSpan(SpanOf(ctx), ProducerSpan, "message.publish")
+	publishing := ChildSpan(within, ProducerSpan, "message.publish")
 	s.publish(ctx, MessageStored{
 		Message: *m, Kind: result.Kind, MemberIDs: result.MemberIDs, MemberCount: result.MemberCount,
 		OriginSocket: socket, JSON: raw, Sender: result.Sender, Trace: TraceOf(publishing),
@@ -140,7 +140,7 @@ func (s *Service) show(ctx context.Context, socket string, result SendResult, ra
 	// Answering is reading. That the sender has read its own message is no news.
 	if sender := result.Sender; sender.NewRead > sender.OldRead && sender.OldRead < m.Seq-1 {
 		sender.Kind, sender.MemberIDs, sender.MemberCount = result.Kind, result.MemberIDs, result.MemberCount
-		s.announce(ctx, PositionMove{UserID: m.SenderID, ConversationID: m.ConversationID}, socket, sender)
+		s.announce(ctx, within, PositionMove{UserID: m.SenderID, ConversationID: m.ConversationID}, socket, sender)
 	}
 }
 
