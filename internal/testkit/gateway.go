@@ -29,6 +29,8 @@ type GatewayOptions struct {
 	DataDir string
 	// NoDemo leaves --demo out.
 	NoDemo bool
+	// Binary is the program to start; "" is Binary().
+	Binary string
 }
 
 // Gateway is the real binary as a process. Its methods are for one goroutine.
@@ -80,7 +82,10 @@ func (g *Gateway) cleanup() {
 }
 
 func (g *Gateway) start(listen, admin string) error {
-	path, err := Binary()
+	path, err := g.opts.Binary, error(nil)
+	if path == "" {
+		path, err = Binary()
+	}
 	if err != nil {
 		return err
 	}
@@ -229,6 +234,9 @@ func (g *Gateway) Restart() {
 		g.t.Fatal(err)
 	}
 }
+
+// Use has the next Restart start another program, or Binary() again for "".
+func (g *Gateway) Use(binary string) { g.opts.Binary = binary }
 
 // PID is its process id, for measurements.
 func (g *Gateway) PID() int { return g.process.cmd.Process.Pid }
