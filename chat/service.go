@@ -26,6 +26,7 @@ type Service struct {
 	sends, opens Limiter
 	revocations  *Revocations
 	absences     Absences
+	unheard      sparing      // of publish
 	sending      atomic.Int64 // sends that were handed to the store and are not shown yet
 
 	// A pair's direct conversation never changes, so it is remembered: a send to
@@ -123,12 +124,20 @@ func (s *Service) bound(ctx context.Context) context.Context {
 }
 
 // publish shows a stored event. Other nodes that miss it repair themselves from
-// the database, so a failure is for the log only.
+// the database, so a failure is for the log only, and not one by one: during an outage
+// every event fails.
 func (s *Service) publish(ctx context.Context, event Event) {
-	if err := s.broadcaster.Publish(ctx, event); err != nil && !errors.Is(err, context.Canceled) {
-		s.log.WarnContext(ctx, "an event did not reach the other nodes", "error", err)
+	err := s.broadcaster.Publish(ctx, event)
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	if before, now := s.unheard.now(s.clock.Now(), publishWarnings); now {
+		s.log.WarnContext(ctx, "an event did not reach the other nodes", "error", err, "untold_before", before)
 	}
 }
+
+// publishWarnings is the least time between two warnings of publish.
+const publishWarnings = 10 * time.Second
 
 // User finds the one user that ref names. Errors: invalid_argument, not_found.
 func (s *Service) User(ctx context.Context, ref UserRef, field string) (User, error) {

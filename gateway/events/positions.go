@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 
 	"xabar/chat"
 	"xabar/gateway/socketio"
@@ -126,7 +127,7 @@ func (h *Hub) showConversation(e *chat.ConversationChanged, user chat.ID, client
 			continue
 		}
 		for _, c := range clients {
-			if err := c.socket.Join(conversationRoom(e.ConversationID)); err != nil {
+			if err := c.socket.Join(conversationRoom(e.ConversationID)); err != nil && !errors.Is(err, socketio.ErrDisconnected) {
 				h.log.Warn("a socket could not join a conversation", c.who(), "error", err)
 			}
 			h.hearGroup(c, e.ConversationID)

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -138,7 +139,10 @@ func (c *client) watchPresence(rooms []string) error {
 	if len(rooms) == 0 {
 		return nil
 	}
-	return c.socket.Join(rooms...)
+	if err := c.socket.Join(rooms...); !errors.Is(err, socketio.ErrDisconnected) {
+		return err
+	}
+	return nil // who has left meanwhile hears nothing, this answer included
 }
 
 // Watched are the users whose presence somebody hears here.

@@ -6,7 +6,24 @@ import (
 	"time"
 
 	"xabar/chat"
+	"xabar/gateway/socketio"
+	"xabar/gateway/socketio/socketiotest"
 )
+
+// A client may leave while its question about presence is being answered. That is no
+// failure of the server's, which would be logged and counted as one.
+func TestWhoLeavesWhileAskingForPresenceIsNoError(t *testing.T) {
+	io := socketio.NewServer(socketio.Options{})
+	gone := make(chan *socketio.Socket, 1)
+	io.OnConnection(func(s *socketio.Socket) { s.OnDisconnect(func(string) { gone <- s }) })
+	page := socketiotest.Dial(t, socketiotest.Start(t, io), socketiotest.Options{})
+	page.Connect("/", "")
+	page.Close()
+	c := &client{socket: <-gone}
+	if err := c.watchPresence([]string{presenceRoom(chat.NewID())}); err != nil {
+		t.Errorf("watching fails with %v", err)
+	}
+}
 
 // CASES 34: keys pressed at these moments; typing leaves at 0 and 3400.
 func TestTypingIsLetThroughOncePerInterval(t *testing.T) {
