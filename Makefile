@@ -10,6 +10,10 @@ GOLANGCI_VERSION    := v2.15.0
 GOVULNCHECK_VERSION := v1.9.0
 GOLANGCI    := $(BIN)/golangci-lint-$(GOLANGCI_VERSION)
 GOVULNCHECK := $(BIN)/govulncheck-$(GOVULNCHECK_VERSION)
+HELM_VERSION        := v3.22.0
+CYCLONEDX_VERSION   := v1.10.0
+HELM        := $(BIN)/helm-$(HELM_VERSION)
+CYCLONEDX   := $(BIN)/cyclonedx-gomod-$(CYCLONEDX_VERSION)
 
 # Packages to test, and more flags for go test.
 PKG   ?= ./...
@@ -79,10 +83,17 @@ soak: ## Break three nodes at random for ten minutes, check what is left (SOAK=1
 	@mkdir -p $(BIN)
 	$(GO) run ./bench/soak -duration $(or $(SOAK),10m) $(if $(SEED),-seed $(SEED)) -report $(BIN)/soak.json $(FLAGS)
 
+validate-deploy: $(HELM) ## Check the image, compose and the Helm chart with the code that reads them in production
+	cd deploy/validate && HELM=$(HELM) $(GO) test -count=1 ./...
+
+release: page $(CYCLONEDX) ## Build a release into dist/ (VERSION=v1.2.3; SNAPSHOT=1 for a try)
+	@[ -n "$(VERSION)" ] || { echo "Say which: make release VERSION=v1.2.3"; exit 1; }
+	$(GO) run ./deploy/release -version $(VERSION) -cyclonedx-gomod $(CYCLONEDX) $(if $(SNAPSHOT),-snapshot)
+
 vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
 	@.ci/govulncheck $(GOVULNCHECK)
 
-# golangci-lint and govulncheck bring hundreds of modules; they are kept out of go.mod.
+# These bring hundreds of modules; they are kept out of go.mod.
 $(GOLANGCI):
 	@mkdir -p $(BIN)
 	@echo "Building golangci-lint $(GOLANGCI_VERSION), once"
@@ -93,6 +104,17 @@ $(GOVULNCHECK):
 	@mkdir -p $(BIN)
 	@GOBIN=$(BIN) GOFLAGS= $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 	@mv $(BIN)/govulncheck $@
+
+$(HELM):
+	@mkdir -p $(BIN)
+	@echo "Building helm $(HELM_VERSION), once"
+	@GOBIN=$(BIN) GOFLAGS= $(GO) install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+	@mv $(BIN)/helm $@
+
+$(CYCLONEDX):
+	@mkdir -p $(BIN)
+	@GOBIN=$(BIN) GOFLAGS= $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION)
+	@mv $(BIN)/cyclonedx-gomod $@
 
 test-deps: js-clients page system-deps # what the tests start
 

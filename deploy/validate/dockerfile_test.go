@@ -12,6 +12,7 @@ import (
 	"github.com/moby/buildkit/client/llb"
 	"github.com/moby/buildkit/client/llb/sourceresolver"
 	"github.com/moby/buildkit/frontend/dockerfile/dockerfile2llb"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/buildkit/frontend/dockerui"
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
@@ -71,15 +72,13 @@ func imageEnvironment(t *testing.T) map[string]string {
 func TestBuildKitFindsNothingWrong(t *testing.T) {
 	t.Parallel()
 	text := []byte(read(t, dockerfile))
-	results, err := dockerfile2llb.DockerfileLint(t.Context(), text, conversion(text, "amd64"))
-	if err != nil {
-		t.Fatal(err)
+	opt := conversion(text, "amd64")
+	opt.AllStages = true
+	opt.Warn = func(rule, _, url, message string, location []parser.Range) {
+		t.Errorf("%s: %s, at %v (%s)", rule, message, location, url)
 	}
-	if results.Error != nil {
-		t.Error(results.Error.Message)
-	}
-	for _, warning := range results.Warnings {
-		t.Errorf("%s: %s (%v)", warning.RuleName, warning.Detail, warning.Location)
+	if _, err := dockerfile2llb.Dockerfile2LLB(t.Context(), text, opt); err != nil {
+		t.Error(err)
 	}
 }
 
