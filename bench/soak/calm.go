@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"xabar/bench/soak/check"
@@ -92,7 +93,30 @@ func (s *soak) sample(ctx context.Context, n *node) (check.Sample, metrics, erro
 		last = m
 		pause(ctx, 100*time.Millisecond)
 	}
+	s.noteClosed(lifeOf{n.number, least.Life}, last)
 	return least, last, nil
+}
+
+// noteClosed keeps why a node has closed connections so far.
+func (s *soak) noteClosed(of lifeOf, m metrics) {
+	why := map[string]int{}
+	for series, count := range m {
+		if reason, ok := strings.CutPrefix(series, `xabar_connections_closed_total{reason="`); ok && count > 0 {
+			why[strings.TrimSuffix(reason, `"}`)] = int(count)
+		}
+	}
+	s.closed[of] = why
+}
+
+// closedWhy adds up the lives, as far as they were measured.
+func (s *soak) closedWhy() map[string]int {
+	all := map[string]int{}
+	for _, why := range s.closed {
+		for reason, n := range why {
+			all[reason] += n
+		}
+	}
+	return all
 }
 
 // sampleFresh measures the nodes before there is a client.

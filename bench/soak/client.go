@@ -193,6 +193,13 @@ func (c *connection) wait() {
 	}
 }
 
+// isDeaf says that the connection does not read now.
+func (c *connection) isDeaf() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.deaf != nil
+}
+
 // stopReading lets what the server writes pile up, until hearAgain.
 func (c *connection) stopReading() {
 	c.mu.Lock()

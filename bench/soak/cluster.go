@@ -126,6 +126,7 @@ func (c *cluster) newNode(dir, binary string, number int) (*node, error) {
 		if err != nil {
 			return n, err
 		}
+		way.Narrow(64 << 10)
 		n.ways = append(n.ways, way)
 	}
 	database.Host = n.toDatabase.Addr

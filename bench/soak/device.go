@@ -255,7 +255,7 @@ func (d *device) talk(ctx context.Context, c *connection) (goodbye bool) {
 			return true
 		case <-d.nudge:
 		case <-wait.C:
-			if !d.s.talking.Load() {
+			if !d.s.talking.Load() || c.isDeaf() {
 				continue
 			}
 			if err := d.act(ctx, c); err != nil {

@@ -34,6 +34,7 @@ type report struct {
 	Typed        int64          `json:"typed"`
 	Looks        int            `json:"looks_at_positions"`
 	Closings     map[string]int `json:"closings"`
+	Closed       map[string]int `json:"connections_closed"` // by nodes' words, as far as they were measured before they ended
 	Refusals     map[string]int `json:"retryable_refusals"`
 	Logged       map[string]int `json:"log"`
 
@@ -51,7 +52,7 @@ func (s *soak) report() *report {
 		Acknowledged: acknowledged, Repeats: st.repeats.Load(), Worst: st.worst.Seconds(), Stored: s.stored, Holes: s.holes,
 		Heard: st.heard.Load(), Synced: st.synced.Load(), Again: st.again.Load(), Connects: st.connects.Load(),
 		FailedDials: st.failed.Load(), Pages: st.pages.Load(), Reads: st.reads.Load(), Typed: st.typed.Load(), Looks: s.looks,
-		Closings: st.closings, Refusals: st.refusals, Logged: st.logged,
+		Closings: st.closings, Closed: s.closedWhy(), Refusals: st.refusals, Logged: st.logged,
 		Checks: s.checks, Samples: append(s.fresh, s.samples...), Wrong: s.faults.List(),
 	}
 }
@@ -70,6 +71,7 @@ func (r *report) text() string {
 		r.Acknowledged, r.Stored, r.Holes, r.Repeats, r.Worst)
 	row("devices", "%d messages heard live, %d by sync, %d again; %d connections, %d attempts that failed", r.Heard, r.Synced, r.Again, r.Connects, r.FailedDials)
 	row("besides", "%d pages of history, %d reads, %d typing events; positions compared with devices %d times", r.Pages, r.Reads, r.Typed, r.Looks)
+	row("connections ended", "%s", counts(r.Closed))
 	row("told to come back", "%s", counts(r.Closings))
 	row("told to try again", "%s", counts(r.Refusals))
 	row("nodes' log", "%s", counts(r.Logged))

@@ -52,6 +52,7 @@ type soak struct {
 	samples  []check.Sample
 	fresh    []check.Sample // of the nodes before there was a client
 	base     []metrics      // alike
+	closed   map[lifeOf]map[string]int
 	checks   []checked
 	holes    int64
 	stored   int
@@ -61,7 +62,7 @@ type soak struct {
 
 // run soaks. The error is of a soak that could not be made; what is wrong stands in the report.
 func run(ctx context.Context, opts options) (_ *report, err error) {
-	s := &soak{opts: opts, start: time.Now(), injected: map[string]int{}}
+	s := &soak{opts: opts, start: time.Now(), injected: map[string]int{}, closed: map[lifeOf]map[string]int{}}
 	s.world, s.sends = newWorld(&s.faults), check.NewSends(&s.faults)
 	if s.opts.binary == "" {
 		if s.opts.binary, err = build(ctx, opts.dir); err != nil {

@@ -12,10 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"xabar/internal/testkit"
+	"xabar/internal/testkit/pgtest"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) { testkit.Main(m, pgtest.StopShared) }
 
 // TestAShortSoak keeps the tool from rotting: few users, short faults, a seed that is known
 // to deal faults of processes and of connections. A finding of it is a finding.
@@ -121,5 +124,55 @@ func TestTheReportShowsWhatIsWrong(t *testing.T) {
 	}
 	if out := fmt.Sprint(s.opts.out); !strings.Contains(out, "NO") {
 		t.Errorf("the live line is %q", out)
+	}
+}
+
+// Rows that the program would never write are seen by the snapshot.
+func TestStrayRowsAreCounted(t *testing.T) {
+	t.Parallel()
+	s := &soak{cluster: &cluster{database: pgtest.Database(t)}}
+	sound, err := s.snapshot(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound.Check(&s.faults, true)
+	if !s.faults.None() {
+		t.Fatalf("an empty database is wrong:\n%s", &s.faults)
+	}
+	conn, err := pgx.Connect(t.Context(), s.cluster.database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for _, row := range []string{
+		`INSERT INTO users (id, name, created_at, settled_unread) VALUES ('00000000-0000-0000-0000-000000000001', 'a', now(), 7)`,
+		`INSERT INTO conversations (id, kind, title, created_at) VALUES ('00000000-0000-0000-0000-0000000000c1', 'group', 'g', now())`,
+		`INSERT INTO messages (id, conversation_id, seq, sender_id, client_msg_id, text, reply_to_seq, created_at)
+		 VALUES (gen_random_uuid(), '00000000-0000-0000-0000-0000000000c2', 1, '00000000-0000-0000-0000-000000000002', 'x', 'text', 9, now())`,
+		`INSERT INTO outbox (created_at, conversation_id, seq, leased_until) VALUES (now(), '00000000-0000-0000-0000-0000000000c1', 3, now())`,
+		`INSERT INTO receipts (conversation_id, user_id, up_to_seq, at, kind)
+		 VALUES ('00000000-0000-0000-0000-0000000000c1', '00000000-0000-0000-0000-000000000001', 1, now(), 1)`,
+		`INSERT INTO notification_due (id, user_id, conversation_id, seq, wake_at, reason)
+		 VALUES (gen_random_uuid(), '00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-0000000000c1', 4, now(), 1)`,
+	} {
+		if _, err := conn.Exec(t.Context(), row); err != nil {
+			t.Fatalf("%s: %v", row, err)
+		}
+	}
+	db, err := s.snapshot(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"messages of no conversation", "messages of no user", "messages of senders who are no members", "replies to what is not there",
+		"conversations without members", "receipts of no member", "outbox rows of no message", "waits for notifications of no member",
+		"waits for notifications beyond lastSeq", "users whose settled unread is not their sum",
+	} {
+		if db.Strays[want] != 1 {
+			t.Errorf("%d %s are counted", db.Strays[want], want)
+		}
+	}
+	if db.Outbox != 1 || len(db.Due) != 1 {
+		t.Errorf("the outbox has %d rows and %d waits are there", db.Outbox, len(db.Due))
 	}
 }

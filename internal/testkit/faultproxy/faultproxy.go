@@ -25,6 +25,7 @@ type Proxy struct {
 	black   bool
 	refuse  bool
 	delay   time.Duration
+	narrow  int
 	closed  bool
 }
 
@@ -89,6 +90,15 @@ func (p *Proxy) Slow(d time.Duration) {
 	p.delay = d
 }
 
+// Narrow has the system hold no more than about so many bytes for each end of a connection
+// that is made from now on, so that who does not read is soon felt by who writes. Heal does not
+// end it.
+func (p *Proxy) Narrow(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.narrow = bytes
+}
+
 // Heal forwards again. What a black hole has held is forwarded too.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
@@ -149,6 +159,10 @@ func (p *Proxy) keep(c net.Conn) bool {
 		return false
 	}
 	p.conns[c] = struct{}{}
+	if tcp, ok := c.(*net.TCPConn); ok && p.narrow > 0 {
+		_ = tcp.SetReadBuffer(p.narrow) // without it there is only more in between
+		_ = tcp.SetWriteBuffer(p.narrow)
+	}
 	return true
 }
 

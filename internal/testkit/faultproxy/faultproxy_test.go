@@ -94,3 +94,33 @@ func TestFaults(t *testing.T) {
 		t.Fatalf("healed again: %v", err)
 	}
 }
+
+// A client that does not read holds its own writing up soon: what it wrote comes back to it
+// from the echo, and there is no room for it.
+func TestNarrowHoldsLittle(t *testing.T) {
+	p := faultproxy.Start(t, echo(t))
+	p.Narrow(16 << 10)
+	c := dial(t, p)
+	if err := c.(*net.TCPConn).SetReadBuffer(16 << 10); err != nil {
+		t.Fatal(err)
+	}
+	const much = 64 << 20
+	written := 0
+	for written < much {
+		if err := c.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := c.Write(make([]byte, 64<<10))
+		written += n
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The two ends have buffers of their own, of up to some megabytes.
+	if written > much/4 {
+		t.Errorf("%d bytes were taken from a client that reads nothing", written)
+	}
+}
