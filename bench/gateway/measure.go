@@ -56,7 +56,7 @@ func measurements(d time.Duration) []measurement {
 		{name: "reconnect storm of 2,000, with sync", unit: "µs CPU a client", nodes: 1, redis: true,
 			options: loadtest.Options{Scenario: "reconnect", Users: 2222, Duration: max(d, 9*time.Second), Jitter: time.Second}, figure: cpu, target: 0.5},
 		{name: "idle connections, memory of the node", unit: "kB a connection", nodes: 1, redis: true,
-			options: loadtest.Options{Scenario: "idle", Users: idleUsers(), Duration: max(d, 5*time.Second), Warmup: time.Second}, figure: gatewayMemory},
+			options: loadtest.Options{Scenario: "idle", Users: idleUsers(), Duration: max(d, settled), Warmup: time.Second}, figure: gatewayMemory},
 	}
 }
 
@@ -108,6 +108,10 @@ func (b *bench) measure(ctx context.Context, s *side, m measurement) (result *lo
 	}
 	return result, nil
 }
+
+// settled is when a node that does nothing has become small: two heartbeats, and the collection of garbage
+// that Go runs every two minutes at least.
+const settled = 150 * time.Second
 
 // idleUsers are as many as may be open here, at most 20,000.
 func idleUsers() int { return min(20000, maxConnections()) }

@@ -43,6 +43,8 @@ type conn struct {
 	readFn func(fd uintptr) bool
 	readN  int
 	readE  error
+	beat   bool // a heartbeat came with the frames that are handled now; the reader's, as spoke
+	spoke  bool // and something else
 }
 
 func newConn(nc net.Conn, form wireForm, opts *Options) *conn {

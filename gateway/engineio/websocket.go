@@ -105,19 +105,39 @@ func upgradeAnswer(r *http.Request, deflate bool, extra http.Header) []byte {
 }
 
 // read handles what a WebSocket client sends until the connection ends. It owns the connection.
-func (s *Socket) read(c *conn) {
-	defer c.release()
-	defer c.close()
+func (s *Socket) read(c *conn) { s.readFrom(c, false) }
+
+func (s *Socket) readFrom(c *conn, small bool) {
+	if s.readOn(c, small) {
+		// What a session does with a message makes a stack grow that then never gets as small again
+		// as that of a goroutine which only waits; and most connections only wait.
+		s.server.spawn(func() { s.readFrom(c, true) })
+		return
+	}
+	c.close()
+	c.release()
+}
+
+// readOn reads until the connection ends, or, for true, until it seems to rest: the client sent
+// nothing but a heartbeat, and the stack is not small.
+func (s *Socket) readOn(c *conn, small bool) bool {
 	defer s.recoverSession() // the session's own panics are caught closer; this is for ours
 	for s.handleFrames(c) {
 		s.flushRead()
+		small = small && !c.spoke
+		if c.beat && !c.spoke && !small {
+			c.beat = false
+			return true
+		}
+		c.beat, c.spoke = false, false
 		if err := c.fill(); err != nil {
 			c.close() // nobody is there for a close frame
 			s.close(ReasonTransportClose, err, endCut)
-			return
+			return false
 		}
 	}
 	c.drainInput()
+	return false
 }
 
 // drainInput discards what comes until the peer closes or the time to linger is over.
@@ -158,8 +178,11 @@ func (s *Socket) handleFrame(c *conn, op ws.OpCode, payload []byte) bool {
 			s.close(ReasonParseError, errPayload, endLinger)
 			return false
 		}
+		beat := p.kind == packetPing || p.kind == packetPong
+		c.beat, c.spoke = c.beat || beat, c.spoke || !beat
 		s.onPacket(p, v3)
 	case ws.OpBinary:
+		c.spoke = true
 		s.onPacket(decodeBinary(payload, v3), v3)
 	case ws.OpPing:
 		s.sendControl(controlOf(ws.OpPong, payload))

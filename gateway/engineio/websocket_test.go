@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -353,4 +354,41 @@ func TestPanicInAcceptAndOnClose(t *testing.T) {
 	c.write(clientFrame(ws.OpClose, nil, true))
 	take(t, closed)
 	must(t, server.Shutdown(t.Context()))
+}
+
+// A connection that only waits is read by a goroutine that has done nothing else, for the sake of its stack.
+func TestReaderRestsAfterHeartbeat(t *testing.T) {
+	t.Parallel()
+	reader := make(chan string, 1)
+	f := newFixture(t, Options{}, func(*testSession, []byte, bool) {
+		var b [64]byte
+		name, _, _ := strings.Cut(string(b[:runtime.Stack(b[:], false)]), " [")
+		reader <- name
+	})
+	c, _ := f.openWS()
+	hears := func(text string) string {
+		c.sendText(text)
+		return take(t, reader)
+	}
+	first := hears("4a")
+	if again := hears("4b"); again != first {
+		t.Errorf("%s after %s: a busy connection changed its reader", again, first)
+	}
+	beat := func() { // and waits until the server has read it
+		c.sendText("3")
+		c.write(clientFrame(ws.OpPing, nil, true))
+		if fr := c.frame(); fr.Header.OpCode != ws.OpPong {
+			t.Fatalf("%v answers a ping", fr.Header.OpCode)
+		}
+	}
+	beat()
+	second := hears("4c")
+	if second == first {
+		t.Errorf("%s reads on after a heartbeat", first)
+	}
+	beat()
+	beat()
+	if third := hears("4d"); third == second {
+		t.Errorf("%s reads on after the next heartbeats", second)
+	}
 }
