@@ -88,6 +88,12 @@ var rules = []rule{
 		why:    "what is due and what it says is decided without knowing the database, the queue or the sockets",
 	},
 	{
+		folder: "internal/tracing",
+		ours:   []string{"chat", "internal/ratelimit"},
+		others: []string{"go.opentelemetry.io/otel"},
+		why:    "a tracer implements chat's port, and knows nothing of what is traced",
+	},
+	{
 		folder: "internal/ratelimit",
 		why:    "a limit knows nothing of what it limits",
 	},
@@ -194,6 +200,20 @@ func TestRulesForbid(t *testing.T) {
 	} {
 		if byFolder[forbidden[0]].allows(forbidden[1], !strings.Contains(forbidden[1], ".") && !strings.HasPrefix(forbidden[1], "xabar/")) {
 			t.Errorf("%s may import %s", forbidden[0], forbidden[1])
+		}
+	}
+}
+
+// TestOnlyTracingKnowsOpenTelemetry keeps it behind chat.Tracer.
+func TestOnlyTracingKnowsOpenTelemetry(t *testing.T) {
+	for _, p := range list(t) {
+		if !under(p.ImportPath, "xabar") || under(p.ImportPath, "xabar/internal/tracing") || under(p.ImportPath, "xabar/internal/testkit") {
+			continue
+		}
+		for _, path := range p.Imports {
+			if under(path, "go.opentelemetry.io") {
+				t.Errorf("%s imports %s: it has chat.Tracer to record with", p.ImportPath, path)
+			}
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (t *Tracer) Stats() Stats {
 }
 
 // Close sends what waits and ends the Tracer's goroutine; at ctx's deadline it gives up what
-// is left. Spans that end later are dropped.
+// is left. Spans that end later are lost.
 func (t *Tracer) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
 
 // span is a chat.Span.
