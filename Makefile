@@ -69,6 +69,10 @@ bench-engine: bench/peers/node-engine/node_modules/.package-lock.json ## Measure
 validate-api: ## Drive every operation and status of the HTTP API against its description
 	$(GO) test -count=1 -v -run TestTheServerDoesWhatItsDescriptionSays ./gateway/httpapi/validate
 
+alerts: ## Check the Prometheus alerts and run their tests (needs promtool: Debian's package prometheus)
+	@command -v promtool >/dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
+	cd deploy/prometheus && promtool check config prometheus.yml && promtool test rules alerts_test.yml
+
 bench-store: ## Measure the PostgreSQL store against pgbench (starts its own PostgreSQL; ROUNDS=3)
 	$(GO) run ./bench/store -rounds $(or $(ROUNDS),3)
 
@@ -93,7 +97,7 @@ release: page $(CYCLONEDX) ## Build a release into dist/ (VERSION=v1.2.3; SNAPSH
 vuln: $(GOVULNCHECK) ## govulncheck, where its database can be reached
 	@.ci/govulncheck $(GOVULNCHECK)
 
-# These bring hundreds of modules; they are kept out of go.mod.
+# The tools below bring hundreds of modules; they are kept out of go.mod.
 $(GOLANGCI):
 	@mkdir -p $(BIN)
 	@echo "Building golangci-lint $(GOLANGCI_VERSION), once"
@@ -140,4 +144,4 @@ system-deps:
 clean: ## Remove what was built or installed here
 	rm -rf $(BIN) $(JS)/node_modules $(NODES)/node_modules $(WEB)/node_modules $(WEB)/dist bench/peers/*/node_modules
 
-.PHONY: soak bench-nodes bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean
+.PHONY: alerts soak bench-nodes bench-store help run build test check format vet lint generated validate-api bench vuln test-web test-deps js-clients page system-deps clean
