@@ -122,13 +122,6 @@ func (c *child) runs() bool {
 	}
 }
 
-func (c *child) pid() int {
-	if l := c.life(); l != nil {
-		return l.cmd.Process.Pid
-	}
-	return 0
-}
-
 // signal sends a signal and waits for nothing.
 func (c *child) signal(signal syscall.Signal) error {
 	l := c.life()

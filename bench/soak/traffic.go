@@ -53,7 +53,7 @@ func (d *device) act(ctx context.Context, c *connection) error {
 		return tolerate(d.read(ctx, c, conversation))
 	case p < 0.93:
 		return tolerate(d.askPresence(ctx, c))
-	case p < 0.95:
+	case p < 0.933:
 		return tolerate(d.open(ctx, c))
 	case p < 0.96:
 		if last := d.record.Contiguous(conversation); last > 0 {
@@ -131,46 +131,29 @@ func (d *device) sendPending(ctx context.Context, c *connection) error {
 // attempt emits each pending message once and takes the answers. wait is how long the
 // server wants to be left alone.
 func (d *device) attempt(ctx context.Context, c *connection) (answered bool, wait time.Duration, err error) {
-	first := true
-	answers := make([]<-chan *reply, len(d.pending))
-	for i, o := range d.pending {
-		if o.attempts++; o.attempts > 1 {
-			first = false
-			d.s.stats.repeats.Add(1)
-		} else {
-			o.since = time.Now()
-		}
-		payload := obj{"conversationId": o.conversation, "clientMsgId": o.id, "text": o.text}
-		if o.replyTo > 0 {
-			payload["replyToSeq"] = o.replyTo
-		}
-		if answers[i], err = c.emit("message:send", payload); err != nil {
-			return false, 0, err
-		}
+	answers, first, err := d.emitPending(c)
+	if err != nil {
+		return false, 0, err
 	}
 	deadline := time.Now().Add(ackTimeout)
 	var left []*outgoing
-	seqs := make([]int64, len(answers))
+	var seqs []int64
 	for i, o := range d.pending {
 		r, err := c.await(ctx, answers[i], max(time.Until(deadline), time.Millisecond))
 		answered = answered || err == nil
-		switch {
-		case err == nil && r.OK && r.Message != nil:
+		if err == nil && r.OK && r.Message != nil {
 			d.acknowledged(o, r)
-			if seqs[i] = r.Message.Seq; r.Duplicate {
-				first = false
-			}
-		case err == nil:
+			first = first && !r.Duplicate
+			seqs = append(seqs, r.Message.Seq)
+			continue
+		}
+		left, first = append(left, o), false
+		if err == nil {
 			c.refused("message:send", r)
-			left = append(left, o)
 			wait = 100 * time.Millisecond
 			if r.Error != nil {
 				wait += time.Duration(r.Error.RetryAfterMs) * time.Millisecond
 			}
-			first = false
-		default:
-			left = append(left, o)
-			first = false
 		}
 	}
 	if first {
@@ -184,6 +167,29 @@ func (d *device) attempt(ctx context.Context, c *connection) (answered bool, wai
 		err = ctx.Err()
 	}
 	return answered, wait, err
+}
+
+// emitPending emits what was not answered. first says that nothing of it was tried before.
+func (d *device) emitPending(c *connection) (answers []<-chan *reply, first bool, err error) {
+	first = true
+	for _, o := range d.pending {
+		if o.attempts++; o.attempts > 1 {
+			first = false
+			d.s.stats.repeats.Add(1)
+		} else {
+			o.since = time.Now()
+		}
+		payload := obj{"conversationId": o.conversation, "clientMsgId": o.id, "text": o.text}
+		if o.replyTo > 0 {
+			payload["replyToSeq"] = o.replyTo
+		}
+		answer, err := c.emit("message:send", payload)
+		if err != nil {
+			return nil, false, err
+		}
+		answers = append(answers, answer)
+	}
+	return answers, first, nil
 }
 
 func (d *device) acknowledged(o *outgoing, r *reply) {
