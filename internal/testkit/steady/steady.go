@@ -24,6 +24,8 @@ type Options struct {
 	Token string
 	// Plain names its positions as bare seqs, and no epoch, as clients of before the epochs do.
 	Plain bool
+	// Quiet neither syncs nor acknowledges: it is for Ask alone.
+	Quiet bool
 }
 
 // User is one device of a user. Its methods may be called from any goroutine.
@@ -103,8 +105,10 @@ func (u *User) live(url string) (synced bool) {
 		return false
 	}
 	defer client.Close()
-	if err := u.sync(ctx, client); err != nil {
-		return false
+	if !u.opts.Quiet {
+		if err := u.sync(ctx, client); err != nil {
+			return false
+		}
 	}
 	u.mu.Lock()
 	u.client = client
@@ -144,7 +148,7 @@ func (u *User) event(name string, args []byte, acknowledge func()) {
 		}
 		u.mu.Unlock()
 	}
-	if acknowledge != nil {
+	if acknowledge != nil && !u.opts.Quiet {
 		acknowledge()
 	}
 }
