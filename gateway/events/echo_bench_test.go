@@ -97,7 +97,7 @@ func (s *quickStore) CloseOutbox(chat.OutboxKey, ...chat.Due) {}
 func (s *quickStore) ClaimOutbox(context.Context, int) ([]chat.OutboxEvent, error) { return nil, nil }
 
 // startQuick runs a hub on the store; config says what is special about it.
-func startQuick(b *testing.B, store *quickStore, config events.Config) (url string) {
+func startQuick(b testing.TB, store *quickStore, config events.Config) (url string) {
 	b.Helper()
 	config.Authenticate = func(ctx context.Context, token string) (chat.Actor, error) {
 		user, err := store.EnsureUser(ctx, chat.UserRef(token), "")
@@ -158,7 +158,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func connectStandard(b *testing.B, url, user string) *socketiotest.Client {
+func connectStandard(b testing.TB, url, user string) *socketiotest.Client {
 	c := socketiotest.Dial(b, url, socketiotest.Options{})
 	c.Connect("/", fmt.Sprintf(`{"token":%q,"sync":true}`, user))
 	c.Next() // session

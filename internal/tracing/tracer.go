@@ -41,10 +41,9 @@ const maxAttribute = 128
 
 // Tracer is a chat.Tracer. Close it.
 type Tracer struct {
-	ratio    float64
-	queue    *queue
-	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
+	ratio  float64
+	queue  *queue
+	tracer trace.Tracer
 
 	mu     sync.Mutex // guards forced
 	forced ratelimit.Bucket
@@ -84,12 +83,12 @@ func newTracer(exporter sdktrace.SpanExporter, about *resource.Resource, c Confi
 	limits := sdktrace.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxAttribute
 	t := &Tracer{ratio: c.Ratio, queue: newQueue(exporter, c.Logger, queueBound)}
-	t.provider = sdktrace.NewTracerProvider(
+	provider := sdktrace.NewTracerProvider(
 		// Whether a trace is recorded is decided before there is a span.
 		sdktrace.WithSampler(sdktrace.AlwaysSample()),
 		sdktrace.WithSpanProcessor(t.queue), sdktrace.WithResource(about), sdktrace.WithRawSpanLimits(limits),
 	)
-	t.tracer = t.provider.Tracer("xabar", trace.WithInstrumentationVersion(c.Version))
+	t.tracer = provider.Tracer("xabar", trace.WithInstrumentationVersion(c.Version))
 	return t
 }
 
@@ -157,8 +156,8 @@ func (t *Tracer) Stats() Stats {
 }
 
 // Close sends what waits and ends the Tracer's goroutine; at ctx's deadline it gives up what
-// is left. Spans that end later are lost.
-func (t *Tracer) Close(ctx context.Context) error { return t.provider.Shutdown(ctx) }
+// is left. Spans that end later are dropped.
+func (t *Tracer) Close(ctx context.Context) error { return t.queue.Shutdown(ctx) }
 
 // span is a chat.Span.
 type span struct {
