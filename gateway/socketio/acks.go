@@ -37,7 +37,7 @@ func (s *Socket) expectAckID(id uint64, timeout time.Duration, fn func(Args, err
 		return nil, ErrDisconnected
 	case len(s.acks) >= server.opts.MaxPendingAcks:
 		s.mu.Unlock()
-		server.hookBound("MaxPendingAcks")
+		server.hookBound("MaxPendingAcks", s.conn.ID())
 		return nil, ErrTooManyAcks
 	}
 	if s.acks == nil {

@@ -49,7 +49,7 @@ func (s *Server) accept(conn *engineio.Socket) engineio.Session {
 // expire implements expirer: no namespace was joined in time.
 func (c *client) expire() {
 	if c.joined() == 0 {
-		c.server.hookBound("ConnectTimeout")
+		c.server.hookBound("ConnectTimeout", c.conn.ID())
 		c.close(ReasonForcedClose)
 	}
 }
@@ -134,9 +134,9 @@ func (c *client) malformed(err error) {
 	c.server.opts.Logger.Debug("malformed packet", "sid", c.conn.ID(), "err", err)
 	switch {
 	case errors.Is(err, ErrTooManyAttachments):
-		c.server.hookBound("MaxAttachments")
+		c.server.hookBound("MaxAttachments", c.conn.ID())
 	case errors.Is(err, ErrAttachmentsTooLarge):
-		c.server.hookBound("MaxAttachmentBytes")
+		c.server.hookBound("MaxAttachmentBytes", c.conn.ID())
 	}
 	for _, s := range c.list() {
 		s.onError(err)

@@ -16,7 +16,7 @@ var (
 // connect joins a namespace: on the reader, so that later packets of the connection wait.
 func (c *client) connect(name string, auth json.RawMessage) {
 	if c.joined() >= c.server.opts.MaxNamespaces {
-		c.server.hookBound("MaxNamespaces")
+		c.server.hookBound("MaxNamespaces", c.conn.ID())
 		c.refuse(name, errTooManyNamespaces)
 		return
 	}
@@ -153,12 +153,12 @@ func (c *client) refuse(name string, err error) {
 	}
 	data, err := marshalNoEscape(payload)
 	if err != nil {
-		c.server.opts.Logger.Error("connect error cannot be encoded", "namespace", name, "err", err)
+		c.server.opts.Logger.Error("connect error cannot be encoded", "namespace", name, "sid", c.conn.ID(), "err", err)
 		data = []byte(`{"message":"internal error"}`)
 	}
 	msgs, err := c.server.encode(nil, &Packet{Type: PacketConnectError, Namespace: name, Data: data}, nil)
 	if err != nil {
-		c.server.opts.Logger.Error("connect error cannot be encoded", "namespace", name, "err", err)
+		c.server.opts.Logger.Error("connect error cannot be encoded", "namespace", name, "sid", c.conn.ID(), "err", err)
 		return
 	}
 	_, _ = c.conn.Send(false, msgs...) // fails only if the connection is gone

@@ -42,8 +42,8 @@ func (s *Server) hookMalformed(err error) {
 	}
 }
 
-func (s *Server) hookBound(bound string) {
-	s.opts.Logger.Debug("bound hit", "bound", bound)
+func (s *Server) hookBound(bound, sid string) {
+	s.opts.Logger.Debug("bound hit", "bound", bound, "sid", sid)
 	if f := s.opts.Hooks.Bound; f != nil {
 		f(bound)
 	}

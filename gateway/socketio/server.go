@@ -139,7 +139,7 @@ func (s *Server) acquireChild(p *ParentNamespace, name string) (*Namespace, erro
 	if created {
 		if len(p.children) >= s.opts.MaxChildNamespaces {
 			s.mu.Unlock()
-			s.hookBound("MaxChildNamespaces")
+			s.hookBound("MaxChildNamespaces", "")
 			return nil, errTooManyNamespaces
 		}
 		ns = newNamespace(s, name, p)

@@ -121,7 +121,7 @@ func (s *Socket) Join(rooms ...string) error {
 		return ErrDisconnected
 	}
 	if s.rooms+len(rooms) > s.ns.server.opts.MaxRooms && s.roomsWith(rooms) > s.ns.server.opts.MaxRooms {
-		s.ns.server.hookBound("MaxRooms")
+		s.ns.server.hookBound("MaxRooms", s.conn.ID())
 		return ErrTooManyRooms
 	}
 	s.rooms += s.ns.adapter.AddAll(s, rooms)
