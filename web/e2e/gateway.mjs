@@ -13,7 +13,8 @@ export const patience = 20_000;
 
 let built;
 
-function binary() {
+/** The program's path. */
+export function binary() {
   if (process.env.XABAR_BINARY) return process.env.XABAR_BINARY;
   if (!built) {
     const dir = mkdtempSync(join(tmpdir(), "xabar-bin-"));
@@ -35,6 +36,11 @@ export class Gateway {
 
   constructor(args = []) {
     this.#args = args;
+  }
+
+  /** The data folder. */
+  get dir() {
+    return this.#dir;
   }
 
   static async start(args) {

@@ -1,7 +1,9 @@
 declare module "*/gateway.mjs" {
   export const patience: number;
+  export function binary(): string;
   export class Gateway {
     url: string;
+    readonly dir: string;
     adminURL: string;
     log: string;
     static start(args?: string[]): Promise<Gateway>;
@@ -14,6 +16,7 @@ declare module "*/gateway.mjs" {
     id: string;
     name: string;
     token: string;
+    socket: { connected: boolean };
     ask(event: string, payload: object): Promise<any>;
     direct(userId: string): Promise<{ id: string }>;
     group(title: string, memberIds: string[]): Promise<{ id: string }>;

@@ -22,10 +22,25 @@ export class FakeGateway {
   positions = { read: 0, delivered: 0, othersRead: 0, othersDelivered: 0 };
   hidden = false; // the conversation is not listed yet
   refuse: { code: string; message: string } | undefined;
+  /** Of the history; undefined for a gateway that knows of none. */
+  epoch: string | undefined;
+  /** How many histories there were: ids of messages tell them apart. */
+  #history = 1;
+  /** The id that a direct conversation gets when it is opened; room's by default. */
+  openedId: string | undefined;
+
+  /** Goes back to an older state: the first n messages. What comes then is another history. */
+  restore(n: number, epoch = this.epoch): void {
+    this.messages = this.messages.slice(0, n);
+    this.positions.read = Math.min(this.positions.read, n);
+    this.positions.delivered = Math.min(this.positions.delivered, n);
+    this.epoch = epoch;
+    this.#history++;
+  }
 
   add(text: string, senderId = bob.id, clientMsgId = `m${this.messages.length + 1}`, seq = this.lastSeq + 1): Message {
     const m: Message = {
-      id: `id-${seq}`, conversationId: room, seq, version: seq, senderId, clientMsgId, text,
+      id: `id-${seq}-${this.#history}`, conversationId: room, seq, version: seq, senderId, clientMsgId, text,
       createdAt: new Date(Date.UTC(2026, 0, 1) + seq * 1000).toISOString(),
     };
     this.messages.push(m);
@@ -74,13 +89,17 @@ export class FakeGateway {
         return { ok: true, conversations: this.hidden ? [] : [this.view()], unreadTotal: 0, nextCursor: null };
       case "sync": {
         const named = p.positions[room];
-        const after = named?.seq ?? 0;
-        this.positions.delivered = Math.max(this.positions.delivered, named?.seq ?? 0);
+        const other = !!p.epoch && p.epoch !== this.epoch;
+        const there = this.messages.find((m) => m.seq === named?.seq);
+        const reset = !!named && (other || named.seq > this.lastSeq || named.version > this.lastSeq || (!!there && !!named.id && there.id !== named.id));
+        const after = reset ? 0 : (named?.seq ?? 0);
+        if (this.hidden) return { ok: true, conversations: [], epoch: this.epoch, gone: named && [room] };
+        if (!reset) this.positions.delivered = Math.max(this.positions.delivered, named?.seq ?? 0);
         const news = this.messages.filter((m) => m.seq > after);
-        if (news.length === 0) return { ok: true, conversations: [] };
+        if (news.length === 0 && named && !reset) return { ok: true, conversations: [], epoch: this.epoch };
         return {
-          ok: true,
-          conversations: [{ conversation: this.view(), messages: news.slice(0, 50), changes: [], hasMore: news.length > 50 }],
+          ok: true, epoch: this.epoch, reset: other || undefined,
+          conversations: [{ conversation: this.view(), messages: news.slice(0, 50), changes: [], hasMore: news.length > 50, reset: reset || undefined }],
         };
       }
       case "history": {
@@ -105,6 +124,9 @@ export class FakeGateway {
           ok: true, nextCursor: null,
           members: [alice, bob].map((user) => ({ user, role: "member", lastDeliveredSeq: 0, lastReadSeq: 0 })),
         };
+      case "conversation:open":
+        this.hidden = false;
+        return { ok: true, conversation: { ...this.view(), id: this.openedId ?? room }, created: true };
       case "presence":
         return { ok: true, presence: p.userIds.map((userId: string) => ({ userId, online: true, lastSeenAt: null })) };
       default:
@@ -148,7 +170,7 @@ export class FakeSocket implements SocketLike {
       this.connected = true;
       this.fire("connect");
       this.fire("session", {
-        user: alice, serverTime: new Date().toISOString(), unreadTotal: 0, features: [],
+        user: alice, serverTime: new Date().toISOString(), unreadTotal: 0, features: [], epoch: this.gateway.epoch,
         limits: {
           maxTextLength: 2000, pageLimit: 50, typingIntervalMs: 2000, typingExpiresMs: 3000, ackTimeoutMs: 1000, maxPayload: 1e6,
         },
