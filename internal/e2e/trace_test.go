@@ -123,6 +123,8 @@ func TestTracesKeepSecrets(t *testing.T) {
 	a.ask(text, obj{"text": text})
 	a.must("history", obj{"conversationId": conversation.ID})
 	w.http(t, "POST", "/conversations/"+conversation.ID.String()+"/messages", a.user.Token, obj{"client_msg_id": "x3", "text": text}, 201)
+	b.hears(conversation.ID, 2)
+	a.hearsPosition("message:delivered", b, 2)
 	w.http(t, "GET", "/conversations/"+strings.ReplaceAll(text, " ", "-")+"?x="+a.user.Token, a.user.Token, nil, 400)
 	w.http(t, "GET", "/me", a.user.Token+"x", nil, 401)
 	w.gateway.Stop()
@@ -130,6 +132,13 @@ func TestTracesKeepSecrets(t *testing.T) {
 	for _, name := range []string{"connect", "session.open", "message:send", "history", "POST /conversations/:id/messages", "message.deliver"} {
 		if len(named(spans, name)) == 0 {
 			t.Errorf("no span %s has come before the node ended", name)
+		}
+	}
+	// A message that came by HTTP goes the same way.
+	post := named(spans, "POST /conversations/:id/messages")[0]
+	for _, name := range []string{"message.validate", "store.write", "store.batch", "message.publish", "message.emit", "message.deliver", "position.publish"} {
+		if len(named(of(spans, post.Trace), name)) == 0 {
+			t.Errorf("no span %s of the message that came by HTTP", name)
 		}
 	}
 	for _, secret := range []string{text, strings.ReplaceAll(text, " ", "-"), a.user.Token, b.user.Token, "ada", "bob"} {
