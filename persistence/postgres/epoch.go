@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -19,9 +20,8 @@ import (
 const (
 	epochColumn = `encode(substring(value FROM 1 FOR 16), 'hex')::uuid`
 
-	// Nodes that start together agree: the second one finds the home of the first.
-	settleEpochSQL = `INSERT INTO secrets (name, value) VALUES ('epoch', $1)
-		ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE substring(secrets.value FROM 17) <> $2`
+	// Nodes that start together agree: only one finds the old value.
+	moveEpochSQL = `UPDATE secrets SET value = $1 WHERE name = 'epoch' AND value = $2`
 	// The home stays.
 	renewEpochSQL = `UPDATE secrets SET value = $1::bytea || substring(value FROM 17) WHERE name = 'epoch'`
 
@@ -40,8 +40,21 @@ func (s *Store) settleEpoch(ctx context.Context) error {
 			return interpret(err)
 		}
 	}
-	home, epoch := []byte(server+"/"+database), uuid.New()
-	return s.do(ctx, settleEpochSQL, append(epoch[:], home...), home)
+	home, epoch := server+"/"+database, uuid.New()
+	fresh := append(epoch[:], home...)
+	stored, err := s.Secret(ctx, "epoch", fresh)
+	if err != nil || sameHome(string(stored[min(16, len(stored)):]), home) {
+		return err
+	}
+	return s.do(ctx, moveEpochSQL, fresh, stored)
+}
+
+// sameHome compares server and database. A server that is not known is no other one: roles that
+// may not ask for it use the same database as those that may.
+func sameHome(a, b string) bool {
+	serverA, databaseA, _ := strings.Cut(a, "/")
+	serverB, databaseB, _ := strings.Cut(b, "/")
+	return databaseA == databaseB && (serverA == serverB || serverA == "" || serverB == "")
 }
 
 // keptFromUs says that this server does not tell its identity, as some providers' don't: then the

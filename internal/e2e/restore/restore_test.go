@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -387,4 +388,37 @@ func TestAForeignPositionDeliversNothing(t *testing.T) {
 
 func (s *ahead) b2(u *steady.User) *steady.Person {
 	return &steady.Person{User: u, ID: s.b.ID, Name: s.b.Name}
+}
+
+// A node whose database was restored while it ran ends by itself: what it remembers is of the other
+// history. Started anew it tells its clients.
+func TestANodeEndsWhenItsDatabaseIsRestoredUnderIt(t *testing.T) {
+	t.Parallel()
+	node := testkit.StartGateway(t, testkit.GatewayOptions{NoDemo: true, Args: []string{"--jwt-secret", secret}})
+	a := steady.NewPerson(t, secret, "a", steady.Options{URLs: []string{node.URL}})
+	xabar, err := testkit.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := testkit.Context(t)
+	if out, err := exec.CommandContext(ctx, xabar, "restored", "--data-dir", node.DataDir).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	b := steady.Start(ctx, steady.Options{URLs: []string{node.URL}, Token: a.Token(), Quiet: true}) // the first to connect since
+	t.Cleanup(b.Stop)
+	var exit *exec.ExitError
+	if err := node.Wait(ctx); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(node.Log(), "another history") {
+		t.Fatalf("it ends with %v", err)
+	}
+	node.Restart()
+	if err := b.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for !a.Told().Restored {
+		select {
+		case <-time.After(20 * time.Millisecond): // it comes back
+		case <-ctx.Done():
+			t.Fatalf("a was told %+v", a.Told())
+		}
+	}
 }

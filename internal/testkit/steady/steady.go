@@ -315,3 +315,6 @@ func (u *User) Told() Told {
 	defer u.mu.Unlock()
 	return Told{u.lives, u.resets, u.gone, u.restored, slices.Clone(u.faults)}
 }
+
+// Token is what it shows at each connection.
+func (u *User) Token() string { return u.opts.Token }
