@@ -40,6 +40,8 @@ type client struct {
 	held   map[chat.ID]*holdback   // conversations that are caught up, or were
 	typed  map[typingKey]time.Time // when typing was last let through
 	expiry *time.Timer             // closes the socket when its token ends
+	synced map[chat.ID]int64       // what it held after its sync, for a while
+	unsync *time.Timer             // forgets it
 	actor  chat.Actor
 	watch  []string // rooms of the users whose presence it hears
 	unhear func()   // lets go of what its namespace's rooms do not keep; nil: nothing
@@ -415,6 +417,9 @@ func (h *Hub) disconnected(s *socketio.Socket, reason string) {
 	c.mu.Lock()
 	if c.expiry != nil {
 		c.expiry.Stop()
+	}
+	if c.unsync != nil {
+		c.unsync.Stop()
 	}
 	unhear := c.unhear
 	c.mu.Unlock()

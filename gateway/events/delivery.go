@@ -180,7 +180,7 @@ func (f *fanOut) to(c *client) {
 	if m.SenderID != c.user.ID {
 		h.unread.changed(c.user.ID)
 	}
-	if f.late && c.since.After(m.CreatedAt.Add(clockSkew)) {
+	if f.late && (c.since.After(m.CreatedAt.Add(clockSkew)) || c.holds(m.ConversationID, m.Seq)) {
 		return
 	}
 	if c.socket.ID() == f.e.OriginSocket || !c.admit(m.ConversationID, m.Seq) {

@@ -284,6 +284,9 @@ func (c *client) syncPositions(ctx context.Context, req syncRequest) (syncAnswer
 		q.Positions[id] = position
 	}
 	page, err := c.hub.service.Sync(ctx, c.caller(), q)
+	if err == nil {
+		c.noteSynced(q.Positions, &page)
+	}
 	for i := range page.Conversations {
 		conversation := &page.Conversations[i]
 		conversation.Messages, conversation.Changes = list(conversation.Messages), list(conversation.Changes)

@@ -189,7 +189,7 @@ func (a *actor) message(args []byte) {
 		return
 	}
 	s := a.run.stream(m.stream)
-	if s == nil {
+	if s == nil || s.sender == a { // its own, which it sent by the connection that it had before
 		return
 	}
 	a.mu.Lock()
@@ -206,6 +206,9 @@ func (a *actor) message(args []byte) {
 func (a *actor) accept(s *stream, m marker, seq int64) {
 	a.mu.Lock()
 	box := a.inboxOf(s.room)
+	if seq <= box.synced {
+		a.run.repeats.Add(1)
+	}
 	fresh := box.accept(&a.run.faults, a.name(), m, seq)
 	if fresh && a.run.wantRead(s.room, m.n) {
 		box.read = max(box.read, seq)
@@ -238,6 +241,14 @@ func (a *actor) inboxOf(room *room) *inbox {
 	return b
 }
 
+// objectKey is an id, which is JSON, as the key of an object: a server may number its conversations.
+func objectKey(id string) string {
+	if strings.HasPrefix(id, `"`) {
+		return id
+	}
+	return `"` + id + `"`
+}
+
 // callSync asks for what came after what the inboxes hold, and takes it in before the
 // live messages that came meanwhile. A message that came both ways is one.
 func (a *actor) callSync(ctx context.Context) error {
@@ -246,7 +257,7 @@ func (a *actor) callSync(ctx context.Context) error {
 	var named []string
 	for _, b := range a.inbox {
 		positions[b.room] = b.lastSeq
-		named = append(named, fmt.Sprintf("%s:%d", b.room.id, b.lastSeq))
+		named = append(named, fmt.Sprintf("%s:%d", objectKey(b.room.id), b.lastSeq))
 	}
 	a.mu.Unlock()
 	answer, err := a.ask(ctx, a.run.desc.Sync, "positions", "{"+strings.Join(named, ",")+"}")
@@ -262,6 +273,11 @@ func (a *actor) callSync(ctx context.Context) error {
 		found = append(found, a.early...)
 		a.early = nil
 		a.collecting = len(found) > 0
+		if !a.collecting { // what comes from now on may repeat what it holds
+			for _, b := range a.inbox {
+				b.synced = b.lastSeq
+			}
+		}
 		a.mu.Unlock()
 		if len(found) == 0 {
 			return a.confirm(positions)
@@ -270,11 +286,6 @@ func (a *actor) callSync(ctx context.Context) error {
 		for _, f := range found {
 			a.acceptOnce(f)
 		}
-		a.mu.Lock()
-		for _, b := range a.inbox {
-			b.synced = b.lastSeq
-		}
-		a.mu.Unlock()
 		found = nil
 	}
 }

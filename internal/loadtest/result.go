@@ -25,6 +25,9 @@ type Result struct {
 
 	// Interruptions is how many connections ended by themselves and came back (Options.Restarts).
 	Interruptions int64 `json:"interruptions,omitempty"`
+	// Repeats is how many messages came again live behind a sync that had them: no fault, since
+	// clients keep messages by seq.
+	Repeats int64 `json:"repeats,omitempty"`
 
 	// Processes have used this much from the measurement's start until everything had arrived.
 	Processes map[string]Cost `json:"processes"`
@@ -134,7 +137,7 @@ func (r *Result) finish(run *run) error {
 	r.Faults = run.faults.list()
 	run.mu.Lock()
 	r.Errors = maps.Clone(run.errors)
-	r.Interruptions = run.interruptions
+	r.Interruptions, r.Repeats = run.interruptions, run.repeats.Load()
 	run.mu.Unlock()
 	after, err := usageOf(run.opts.Processes)
 	if err != nil {

@@ -22,6 +22,7 @@ type run struct {
 	recorder *recorder
 	faults   faults
 	over     atomic.Bool // connections may end now
+	repeats  atomic.Int64
 	actors   []*actor
 	view     *view
 	timers   sync.WaitGroup
@@ -287,6 +288,7 @@ func (r *run) watch(ctx context.Context, result *Result) error {
 	if err := result.begin(r); err != nil {
 		return err
 	}
+	r.view.begin()
 	start := time.Now()
 	for last := start; ; {
 		wake := last.Add(time.Second)

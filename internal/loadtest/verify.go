@@ -69,8 +69,8 @@ func (f *faults) list() []Fault {
 type inbox struct {
 	room    *room
 	lastSeq int64
-	// synced is what the answer to a sync has brought, up to this seq. A message up to it
-	// may come live once more: clients keep messages by seq.
+	// synced is what the user held after the last sync, up to this seq. A message up to it
+	// may come live once more, when its node is not sure of it: clients keep messages by seq.
 	synced  int64
 	read    int64 // up to this seq the user has said that it was read
 	senders []received

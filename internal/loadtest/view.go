@@ -53,6 +53,9 @@ func (v *view) progress(text string) {
 	}
 }
 
+// begin tells whoever restarts nodes meanwhile that it is time.
+func (v *view) begin() { v.show(fmt.Sprintf("measuring for %v\n", v.total)) }
+
 func (v *view) point(r *Result, p Point) {
 	if !v.due() {
 		return
@@ -118,6 +121,9 @@ func (r *Result) Table() string {
 	_ = w.Flush()
 	if r.Interruptions > 0 {
 		fmt.Fprintf(&b, "\nConnections ended %d times, and were opened again.\n", r.Interruptions)
+	}
+	if r.Repeats > 0 {
+		fmt.Fprintf(&b, "%d messages came again behind a sync.\n", r.Repeats)
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.Errors)) {
 		fmt.Fprintf(&b, "\n%d times %s", r.Errors[what], what)

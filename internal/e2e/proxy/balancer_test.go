@@ -89,7 +89,7 @@ var balancers = []balancer{
 // start runs the program in front of the nodes until the test ends and returns its URL when it answers.
 func (b balancer) start(t *testing.T, nodes []*testkit.Gateway) string {
 	t.Helper()
-	at := places{dir: t.TempDir(), listen: freeAddress(t), nodes: nodes}
+	at := places{dir: t.TempDir(), listen: "127.0.0.1:" + freePort(t), nodes: nodes}
 	for _, file := range b.files {
 		text, err := os.ReadFile(filepath.Join(testkit.Root(), "deploy", file))
 		if err != nil {
@@ -191,14 +191,19 @@ func (b *lockedBuffer) tail() string {
 	return text[max(0, len(text)-20_000):]
 }
 
-func freeAddress(t *testing.T) string {
+// freePort is a port that is free on all loopback addresses.
+func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp4", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	return listener.Addr().String()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
 }
 
 // eventually asks again and again until ok, or fails the test.

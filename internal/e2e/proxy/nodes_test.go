@@ -25,19 +25,16 @@ type cluster struct {
 	js    *testkit.JS
 }
 
-// newCluster starts the nodes on two addresses, as on two machines, with one port for both admin addresses.
+// newCluster starts the nodes on two addresses, as on two machines, with the same ports.
 func newCluster(t *testing.T, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{t: t, js: testkit.NewJS(t)}
 	database, redis := pgtest.Database(t), redistest.Start(t).URL
-	_, adminPort, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	port, adminPort := freePort(t), freePort(t)
 	for i := range 2 {
 		host := fmt.Sprintf("127.0.0.%d", i+1)
 		c.nodes = append(c.nodes, testkit.StartGateway(t, testkit.GatewayOptions{Args: append([]string{
-			"--listen", host + ":0", "--admin-listen", net.JoinHostPort(host, adminPort), "--node-name", nodeName(i),
+			"--listen", net.JoinHostPort(host, port), "--admin-listen", net.JoinHostPort(host, adminPort), "--node-name", nodeName(i),
 			"--database-url", database, "--redis-url", redis, "--jwt-secret", jwtSecret, "--server-key", serverKey,
 			"--trusted-proxies", "127.0.0.1", "--allow-eio3",
 		}, args...)}))

@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,14 +63,14 @@ type load struct {
 	cmd    *exec.Cmd
 	users  int
 	report string
-	out    bytes.Buffer // read it after done
+	out    lockedBuffer
 	done   chan error
 	ended  time.Time // about when the measurement will be over
 }
 
 const loadTime = 24 * time.Second
 
-// startLoad returns when all users are connected.
+// startLoad returns when the measurement begins.
 func (c *cluster) startLoad(t *testing.T, url string) *load {
 	t.Helper()
 	binary, err := testkit.Binary()
@@ -84,9 +82,8 @@ func (c *cluster) startLoad(t *testing.T, url string) *load {
 	if testkit.RaceDetector() {
 		l.users, rate = 30, 30
 	}
-	const warmup = time.Second
 	l.cmd = exec.CommandContext(t.Context(), binary, "loadtest", "direct", url, "--restarts", "--users", fmt.Sprint(l.users),
-		"--rate", fmt.Sprint(rate), "--polling", "0.3", "--read-every", "3", "--warmup", warmup.String(), "--duration", loadTime.String(),
+		"--rate", fmt.Sprint(rate), "--polling", "0.3", "--read-every", "3", "--warmup", "1s", "--duration", loadTime.String(),
 		"--settle", "30s", "--json", l.report, "--jwt-secret", jwtSecret)
 	l.cmd.Stdout, l.cmd.Stderr = &l.out, &l.out
 	if err := l.cmd.Start(); err != nil {
@@ -99,20 +96,16 @@ func (c *cluster) startLoad(t *testing.T, url string) *load {
 			<-l.done
 		}
 	})
-	eventually(t, "the load has begun", func() bool {
-		sum := 0
-		for _, node := range c.nodes {
-			status, text := node.Get("/metrics")
-			if _, rest, ok := strings.Cut(text, "\nxabar_connections "); ok && status == http.StatusOK {
-				var n int
-				if _, err := fmt.Sscan(rest, &n); err == nil {
-					sum += n
-				}
-			}
+	eventually(t, "the measurement has begun", func() bool {
+		select {
+		case err := <-l.done:
+			l.done = nil
+			t.Fatalf("xabar loadtest: %v\n%s", err, l.out.tail())
+		default:
 		}
-		return sum >= l.users
+		return strings.Contains(l.out.tail(), "measuring for")
 	})
-	l.ended = time.Now().Add(warmup + loadTime)
+	l.ended = time.Now().Add(loadTime)
 	return l
 }
 
@@ -128,7 +121,7 @@ func (l *load) result(t *testing.T) *loadtest.Result {
 	case err := <-l.done:
 		l.done = nil
 		if err != nil {
-			t.Fatalf("xabar loadtest: %v\n%s", err, l.out.String())
+			t.Fatalf("xabar loadtest: %v\n%s", err, l.out.tail())
 		}
 	case <-limit.C:
 		t.Fatal("xabar loadtest does not end")
