@@ -31,7 +31,7 @@ func (h *Hub) limited(c *client, counts EventMetrics, e *socketio.Event) bool {
 	}
 	h.cfg.Metrics.RateLimited(LimitEvents)
 	counts.Answered(chat.CodeRateLimited, 0)
-	h.answer(e, nil, chat.RateLimited(wait))
+	h.answer(nil, e, nil, chat.RateLimited(wait))
 	return true
 }
 

@@ -51,7 +51,7 @@ func (h *Hub) registerEvents() {
 	other := h.event(OtherEvents)
 	h.ns.HandleUnknown(h.only(other, func(_ *client, e *socketio.Event) {
 		other.Answered(chat.CodeUnknownEvent, 0)
-		h.answer(e, nil, chat.Errorf(chat.CodeUnknownEvent, ""))
+		h.answer(nil, e, nil, chat.Errorf(chat.CodeUnknownEvent, ""))
 	}))
 }
 
@@ -79,7 +79,7 @@ func queued[Req, Res any](h *Hub, event string, handle func(*client, context.Con
 		req, err := decodeEvent[Req](e)
 		if err != nil {
 			counts.Answered(countOf(err), start.passed())
-			h.answer(e, nil, err)
+			h.answer(nil, e, nil, err)
 			return
 		}
 		ctx, span := c.trace(context.Background(), event)
@@ -87,10 +87,10 @@ func queued[Req, Res any](h *Hub, event string, handle func(*client, context.Con
 			counts.Answered(countOf(err), start.passed())
 			chat.EndSpan(span, err)
 			if err != nil {
-				h.answer(e, nil, err)
+				h.answer(span, e, nil, err)
 				return
 			}
-			h.answer(e, encode(res), nil)
+			h.answer(span, e, encode(res), nil)
 		})
 	}))
 	h.actions[event] = action{start: func(c *client, payload json.RawMessage, reply func(any, error)) {
@@ -116,7 +116,7 @@ func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Co
 		req, err := decodeEvent[Req](e)
 		if err != nil {
 			counts.Answered(countOf(err), start.passed())
-			h.answer(e, nil, err)
+			h.answer(nil, e, nil, err)
 			return
 		}
 		c.read(func(ctx context.Context, err error) {
@@ -130,7 +130,7 @@ func reading[Req, Res any](h *Hub, event string, handle func(*client, context.Co
 			}
 			counts.Answered(countOf(err), start.passed())
 			chat.EndSpan(span, err)
-			h.answer(e, answer, err)
+			h.answer(span, e, answer, err)
 		})
 	}))
 	h.actions[event] = action{read: func(ctx context.Context, c *client, payload json.RawMessage) (answer any, err error) {
@@ -231,20 +231,20 @@ type errorBody struct {
 	Field        string    `json:"field,omitempty"`
 }
 
-// answer calls the client's callback, if it gave one.
-func (h *Hub) answer(e *socketio.Event, answer json.RawMessage, err error) {
+// answer calls the client's callback, if it gave one. The span is the event's, for the log.
+func (h *Hub) answer(span chat.Span, e *socketio.Event, answer json.RawMessage, err error) {
 	var body any = answer
 	if err != nil {
-		body = errorAnswer{Error: h.errorBody(e, err)}
+		body = errorAnswer{Error: h.errorBody(span, e, err)}
 	}
 	h.ack(e, body)
 }
 
 // errorBody is what a client is told of an error; what it is not told is logged.
-func (h *Hub) errorBody(e *socketio.Event, err error) errorBody {
+func (h *Hub) errorBody(span chat.Span, e *socketio.Event, err error) errorBody {
 	known := chat.AsError(err)
 	if known.Code == chat.CodeInternal {
-		h.log.Error("an event failed", "event", h.logged(e), whose(e.Socket()), "error", err)
+		h.log.ErrorContext(chat.WithSpan(context.Background(), span), "an event failed", "event", h.logged(e), whose(e.Socket()), "error", err)
 	}
 	return errorBody{known.Code, known.Message, known.Code.Retryable(), known.RetryAfter.Milliseconds(), known.Field}
 }

@@ -282,7 +282,7 @@ func (r *translated) shape(ctx context.Context, answer any) (json.RawMessage, er
 // fail answers with an error where the dialect answers at all.
 func (r *translated) fail(err error) {
 	r.count(err)
-	body := r.v.hub.errorBody(r.e, err)
+	body := r.v.hub.errorBody(nil, r.e, err)
 	known := r.v.d.Client[r.e.Name()] != nil
 	if known && (r.form != nil && !r.form.HasAnswer() || !r.v.d.Answers(r.e.Name())) {
 		return
