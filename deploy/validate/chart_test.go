@@ -110,7 +110,7 @@ func render(t *testing.T, values string, args ...string) (all objects, custom []
 	}
 }
 
-func TestHelmFindsNothingWrong(t *testing.T) {
+func TestChartLints(t *testing.T) {
 	t.Parallel()
 	values, err := filepath.Glob(filepath.Join(chart, "ci", "*-values.yaml"))
 	if err != nil || len(values) < 3 {
@@ -123,7 +123,7 @@ func TestHelmFindsNothingWrong(t *testing.T) {
 	}
 }
 
-func TestPodsEndOnTheirOwnBeforeTheyAreKilled(t *testing.T) {
+func TestChartPodsEndOnTheirOwnBeforeTheyAreKilled(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"minimal", "full"} {
 		all, _ := render(t, values)
@@ -146,8 +146,8 @@ func TestPodsEndOnTheirOwnBeforeTheyAreKilled(t *testing.T) {
 	}
 }
 
-// TestPodsGetAConfigurationThatWorks puts a pod's environment together as the kubelet does.
-func TestPodsGetAConfigurationThatWorks(t *testing.T) {
+// TestChartPodsGetAConfigurationThatWorks puts a pod's environment together as the kubelet does.
+func TestChartPodsGetAConfigurationThatWorks(t *testing.T) {
 	t.Parallel()
 	all, _ := render(t, "full")
 	container := get[*appsv1.Deployment](t, all, "Deployment chat-xabar").Spec.Template.Spec.Containers[0]
@@ -168,7 +168,7 @@ func TestPodsGetAConfigurationThatWorks(t *testing.T) {
 	checkConfig(t, env)
 }
 
-func TestEverythingSelectsThePods(t *testing.T) {
+func TestChartSelectsItsPods(t *testing.T) {
 	t.Parallel()
 	all, custom := render(t, "full")
 	deployment := get[*appsv1.Deployment](t, all, "Deployment chat-xabar")
@@ -200,7 +200,7 @@ func TestEverythingSelectsThePods(t *testing.T) {
 	}
 }
 
-func TestPodsMayDoNothingButTheirWork(t *testing.T) {
+func TestChartPodsMayDoNothingButTheirWork(t *testing.T) {
 	t.Parallel()
 	all, _ := render(t, "migrate-job")
 	for name, pod := range map[string]corev1.PodSpec{
@@ -215,7 +215,7 @@ func TestPodsMayDoNothingButTheirWork(t *testing.T) {
 	}
 }
 
-func TestTheMigrationJobIsNoPodOfTheService(t *testing.T) {
+func TestChartMigrationJobIsNoPodOfTheService(t *testing.T) {
 	t.Parallel()
 	all, _ := render(t, "migrate-job")
 	service := get[*corev1.Service](t, all, "Service chat-xabar")
@@ -228,7 +228,7 @@ func TestTheMigrationJobIsNoPodOfTheService(t *testing.T) {
 	}
 }
 
-func TestValuesThatCannotWorkAreRefused(t *testing.T) {
+func TestChartValuesThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"no secret":               {"--set", "replicas=2"},
