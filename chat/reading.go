@@ -39,12 +39,13 @@ func (s *Service) Sync(ctx context.Context, actor Actor, q SyncQuery) (SyncPage,
 // holdPositions counts the named positions of conversations as delivered. It
 // does not wait: the moves are queued, and a repeat of the sync repeats them.
 func (s *Service) holdPositions(ctx context.Context, actor Actor, conversations []ID, positions map[ID]SyncPosition) {
-	// The moves are queued and outlive the request that names them.
-	ctx = context.WithoutCancel(ctx)
+	// The moves are queued and outlive the request that names them. They may be many: none has
+	// spans of its own.
+	ctx = withoutSpan(context.WithoutCancel(ctx))
 	for _, id := range conversations {
 		s.MarkDelivered(ctx, actor, id, positions[id].Seq, func(_ PositionResult, err error) {
 			if err != nil {
-				s.log.Warn("a position named in sync was not stored; the next sync repeats it", "error", err)
+				s.log.WarnContext(ctx, "a position named in sync was not stored; the next sync repeats it", "error", err)
 			}
 		})
 	}

@@ -62,20 +62,21 @@ func TestTheTraceOfAMessageIsOneOverTwoNodes(t *testing.T) {
 	checkTrace(t, trace)
 }
 
-// wayOf goes from the span of a name back to the beginning of the trace.
+// wayOf goes from the first span of a name back to the beginning of the trace.
 func wayOf(trace []collector.Span, name string) (way []collector.Span, complete bool) {
-	for _, span := range named(trace, name) {
-		way = []collector.Span{span}
-		for way[0].Parent != "" {
-			at := slices.IndexFunc(trace, func(s collector.Span) bool { return s.ID == way[0].Parent })
-			if at < 0 {
-				return way, false
-			}
-			way = slices.Insert(way, 0, trace[at])
-		}
-		return way, true
+	way = named(trace, name)
+	if len(way) == 0 {
+		return nil, false
 	}
-	return nil, false
+	way = way[:1]
+	for way[0].Parent != "" {
+		at := slices.IndexFunc(trace, func(s collector.Span) bool { return s.ID == way[0].Parent })
+		if at < 0 {
+			return way, false
+		}
+		way = slices.Insert(way, 0, trace[at])
+	}
+	return way, true
 }
 
 func checkTrace(t *testing.T, trace []collector.Span) {
