@@ -56,8 +56,8 @@ func (p *public) judge(honest, lied Seen) {
 	case lied.Address == forged && len(lied.ForwardedFor) == 1:
 		p.s.Problem(name, "have the proxy set X-Forwarded-For itself (nginx: $proxy_add_x_forwarded_for, HAProxy: option forwardfor), or take who is no proxy out of --trusted-proxies",
 			"the gateway believes X-Forwarded-For as a client has written it: anybody can pass for anybody and get around the limits")
-	case lied.Address == forged && allAre(lied.ForwardedFor[1:], honest.Peer):
-		p.s.OK(name, "client and proxy are both %s here, which counts as a proxy: ask from another machine to see more", honest.Peer)
+	case len(honest.ForwardedFor) > 0 && allAre(honest.ForwardedFor, honest.Peer):
+		p.s.OK(name, "client and proxy are both %s here: ask from another machine to see more", honest.Peer)
 	case lied.Address == forged:
 		p.s.Warn(name, "ask from another machine: if it is the same there, take its network out of --trusted-proxies",
 			"a forged X-Forwarded-For is believed from here, because %s count as proxies", strings.Join(lied.ForwardedFor[1:], ", "))

@@ -236,7 +236,10 @@ func TestWhichAddressTheGatewaySees(t *testing.T) {
 			r.Out.Header.Set("X-Forwarded-For", strings.Join(append(r.In.Header["X-Forwarded-For"], "198.51.100.7"), ", "))
 		}}, trusting("127.0.0.1/32", "198.51.100.0/24"), Warning, "198.51.100.7 count as proxies"},
 		"all on one machine": {proxy{change: forwards}, trusting("127.0.0.1/32"), OK, "ask from another machine"},
-		"no forwarding":      {proxy{}, nil, OK, "No proxy adds X-Forwarded-For"},
+		"all on one machine, and replaced": {proxy{change: func(r *httputil.ProxyRequest) {
+			r.Out.Header.Set("X-Forwarded-For", "127.0.0.1")
+		}}, trusting("127.0.0.1/32"), OK, "ask from another machine"},
+		"no forwarding": {proxy{}, nil, OK, "No proxy adds X-Forwarded-For"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
