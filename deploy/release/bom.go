@@ -114,6 +114,13 @@ func completeBOM(text []byte, packages []npmPackage, at time.Time) ([]byte, erro
 		return nil, errors.New("this is no bill of materials with components")
 	}
 	metadata["timestamp"] = at.Format(time.RFC3339)
+	// How the tool was built says nothing of the binary, and differs between machines.
+	tools, _ := metadata["tools"].([]any)
+	for _, tool := range tools {
+		if tool, ok := tool.(map[string]any); ok {
+			delete(tool, "hashes")
+		}
+	}
 	for _, p := range packages {
 		components = append(components, p.component())
 	}
