@@ -66,6 +66,8 @@ func (d *device) act(ctx context.Context, c *connection) error {
 		return tolerate(c.ask1(ctx, "conversations", obj{"limit": 10}))
 	case p < 0.99: // come back, as a page that is reloaded does
 		return errReload
+	case d.s.opts.short: // the server finds out only after the time of a ping
+		return errReload
 	default: // or one that was killed
 		return errNoAnswer
 	}
