@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"xabar/internal/doctor"
+	"xabar/migrations"
 	"xabar/persistence/postgres"
 	"xabar/persistence/queue"
 )
@@ -58,12 +59,7 @@ func (c *doctorCmd) examine(ctx context.Context, r *doctor.Report, now func() ti
 	if c.RedisURL != "" {
 		samples = append(samples, doctor.Redis(ctx, r, doctor.RedisInput{URL: c.RedisURL, Sharded: c.RedisSharded, Now: now})...)
 	}
-	if c.WebhookURL != "" {
-		doctor.Webhook(ctx, r, c.WebhookURL)
-	}
-	if c.TelegramToken != "" {
-		doctor.Telegram(ctx, r, c.TelegramToken, c.TelegramAPIURL)
-	}
+	c.examineOthers(ctx, r)
 	if c.URL != "" {
 		samples = append(samples, doctor.Public(ctx, r, doctor.PublicInput{
 			URL: c.URL, ServerKey: c.ServerKey, AnyOrigin: c.anyOrigin(), WaitPing: c.WaitPing, Now: now,
@@ -71,6 +67,26 @@ func (c *doctorCmd) examine(ctx context.Context, r *doctor.Report, now func() ti
 	}
 	doctor.Clock(r, now, samples)
 	doctor.Limits(r, doctor.LimitsInput{Connections: c.Connections, Others: c.poolSize() + otherFiles})
+}
+
+// examineOthers looks at servers that messages do not wait for.
+func (c *doctorCmd) examineOthers(ctx context.Context, r *doctor.Report) {
+	notifications := r.Section("notifications")
+	if c.notifies() && !c.Migrate {
+		err := c.withQueue(ctx, false, func(queue.Queue) error { return nil })
+		if errors.Is(err, migrations.ErrOlder) {
+			notifications.Problem("queue", "back up, then run: xabar migrate up", "its tables are older than this program, or missing, and --no-migrate keeps serve from changing them")
+		}
+	}
+	if c.WebhookURL != "" {
+		doctor.Reachable(ctx, notifications, "webhook", "--webhook-url", c.WebhookURL)
+	}
+	if c.TelegramToken != "" {
+		doctor.Telegram(ctx, notifications, c.TelegramToken, c.TelegramAPIURL)
+	}
+	if c.OTLPEndpoint != "" {
+		doctor.Reachable(ctx, r.Section("traces"), "collector", "--otlp-endpoint", c.OTLPEndpoint)
+	}
 }
 
 // poolSize is how many connections to PostgreSQL this node opens at most.

@@ -16,6 +16,7 @@ import (
 	"xabar/internal/testkit"
 	"xabar/internal/testkit/pgtest"
 	"xabar/internal/testkit/redistest"
+	"xabar/persistence"
 )
 
 // diagnosis is what `xabar doctor --json` prints.
@@ -119,6 +120,7 @@ func TestDoctorOfADeploymentInWhichEverythingIsWrong(t *testing.T) {
 		"--database-url", "postgres://me:" + secrets[0] + "@" + at + "/chat", "--redis-url", "redis://:" + secrets[1] + "@" + at,
 		"--jwt-secret", secrets[2], "--telegram-token", secrets[3], "--telegram-api-url", gone.URL,
 		"--jwks-url", "http://me:" + secrets[4] + "@" + at + "/keys", "--url", nobody.URL, "--webhook-url", gone.URL,
+		"--otlp-endpoint", gone.URL,
 	}
 	code, out, stderr := xabar(t, append(args, "--json")...)
 	d := diagnose(t, out)
@@ -129,6 +131,7 @@ func TestDoctorOfADeploymentInWhichEverythingIsWrong(t *testing.T) {
 		{"configuration", "settings", "--listen"}, {"configuration", "settings", "--webhook-secret"}, {"configuration", "key set", "refused"},
 		{"configuration", "proxies", "everybody"}, {"database", "reachable", "refused"}, {"redis", "reachable", "refused"},
 		{"notifications", "webhook", "refused"}, {"notifications", "telegram", "refused"}, {"public URL", "reachable", "404"},
+		{"traces", "collector", "refused"},
 	} {
 		if d.level(finding[0], finding[1], finding[2]) != doctor.Problem {
 			t.Errorf("there is no problem %v:\n%s", finding, out)
@@ -163,5 +166,30 @@ func TestDoctorInAShellWithFewFileDescriptors(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
 		t.Errorf("it makes %v %v", entries, err)
+	}
+}
+
+func TestDoctorWhereNothingMayBeMigrated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	args := []string{"--data-dir", dir, "--demo", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--no-migrate", "--connections", "100"}
+	// The numbered steps are made, River's are not.
+	path := filepath.Join(dir, "xabar.db")
+	store, err := persistence.Open(t.Context(), "sqlite:"+path, persistence.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ := xabar(t, append([]string{"doctor", "--json"}, args...)...)
+	if d := diagnose(t, out); code != 1 || d.Problems != 1 || d.level("notifications", "queue", "older") != doctor.Problem {
+		t.Errorf("code %d:\n%s", code, out)
+	}
+	if code, _, stderr := xabar(t, "migrate", "up", "--data-dir", dir); code != 0 {
+		t.Fatal(stderr)
+	}
+	if code, out, _ := xabar(t, append([]string{"doctor", "--json"}, args...)...); code != 0 {
+		t.Errorf("after migrate up, code %d:\n%s", code, out)
 	}
 }

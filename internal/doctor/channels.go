@@ -12,14 +12,11 @@ import (
 	"time"
 )
 
-const sectionNotifications = "notifications"
-
-// Webhook connects to the server of --webhook-url, and sends it nothing.
-func Webhook(ctx context.Context, r *Report, address string) {
-	s := r.Section(sectionNotifications)
+// Reachable connects to a server that a setting names by a URL, and sends it nothing.
+func Reachable(ctx context.Context, s Section, name, setting, address string) {
 	u, err := url.Parse(address)
-	if err != nil {
-		s.Problem("webhook", "give --webhook-url as https://…", "the address cannot be read")
+	if err != nil || u.Hostname() == "" {
+		s.Problem(name, "give "+setting+" as https://…", "the address cannot be read")
 		return
 	}
 	port := u.Port()
@@ -35,17 +32,16 @@ func Webhook(ctx context.Context, r *Report, address string) {
 	}
 	conn, err := dial(ctx, "tcp", where)
 	if err != nil {
-		s.Problem("webhook", "look at --webhook-url, at that server and at firewalls", "%s: %s", where, short(err))
+		s.Problem(name, "look at "+setting+", at that server and at firewalls", "%s: %s", where, short(err))
 		return
 	}
 	conn.Close()
-	s.OK("webhook", "%s is reachable; nothing was sent", where)
+	s.OK(name, "%s is reachable; nothing was sent", where)
 }
 
 // Telegram asks the Bot API who the bot is.
-func Telegram(ctx context.Context, r *Report, token, apiURL string) {
-	s := r.Section(sectionNotifications)
-	r.Hide(token)
+func Telegram(ctx context.Context, s Section, token, apiURL string) {
+	s.report.Hide(token)
 	ctx, cancel := context.WithTimeout(ctx, 2*connectTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(apiURL, "/")+"/bot"+token+"/getMe", nil)

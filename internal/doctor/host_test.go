@@ -183,19 +183,19 @@ func TestChannels(t *testing.T) {
 	defer api.Close()
 	for token, level := range map[string]Level{"1:good-token": OK, "1:wrong-token": Problem, "1:other-token": Problem} {
 		var r Report
-		Telegram(t.Context(), &r, token, api.URL)
+		Telegram(t.Context(), r.Section("notifications"), token, api.URL)
 		want(t, &r, "notifications", "telegram", level)
 		noSecret(t, &r, token)
 	}
 	var r Report
-	Telegram(t.Context(), &r, "1:good-token", "http://"+closedPort(t))
+	Telegram(t.Context(), r.Section("notifications"), "1:good-token", "http://"+closedPort(t))
 	want(t, &r, "notifications", "telegram", Problem, "refused")
 	noSecret(t, &r, "good-token")
 
 	r = Report{}
-	Webhook(t.Context(), &r, api.URL+"/hook")
+	Reachable(t.Context(), r.Section("notifications"), "webhook", "--webhook-url", api.URL+"/hook")
 	want(t, &r, "notifications", "webhook", OK, "nothing was sent")
 	r = Report{}
-	Webhook(t.Context(), &r, "https://"+api.Listener.Addr().String())
-	want(t, &r, "notifications", "webhook", Problem)
+	Reachable(t.Context(), r.Section("notifications"), "webhook", "--webhook-url", "https://"+api.Listener.Addr().String())
+	want(t, &r, "notifications", "webhook", Problem, "look at --webhook-url")
 }
