@@ -4,6 +4,7 @@ package upgrade
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,38 +17,45 @@ import (
 // release: to the commit of the release before.
 const Previous = "bf261ba6535dff38b53fc88b6569a5fa538aa698"
 
-// BuildPrevious builds the previous version's xabar in dir, out of the history of the repository at
-// root, without the page, and returns its path.
-func BuildPrevious(root, dir string) (string, error) {
-	if err := run(root, nil, "git", "cat-file", "-e", Previous+"^{commit}"); err != nil {
+// BuildPrevious builds the previous version's xabar in a new folder, out of the history of the
+// repository at root, without the page, and returns its path. The caller removes the folder.
+func BuildPrevious(ctx context.Context, root string) (binary string, err error) {
+	if err := run(ctx, root, nil, "git", "cat-file", "-e", Previous+"^{commit}"); err != nil {
 		return "", fmt.Errorf("the version before this one, %.12s, is not in this clone, and the tests of upgrading build it: "+
 			"run `git fetch --unshallow`, or clone with the whole history (%w)", Previous, err)
 	}
-	source := filepath.Join(dir, "source")
-	if err := os.Mkdir(source, 0o755); err != nil {
+	dir, err := os.MkdirTemp("", "xabar-previous-")
+	if err != nil {
 		return "", err
 	}
-	archive := filepath.Join(dir, "source.tar")
-	binary := filepath.Join(dir, "xabar")
-	for _, step := range []func() error{
-		func() error { return run(root, nil, "git", "archive", "-o", archive, Previous) },
-		func() error { return run(source, nil, "tar", "-xf", archive) },
-		// Without the race detector, which this version's own tests have had.
-		func() error {
-			return run(source, []string{"GOFLAGS=-buildvcs=false", "GOWORK=off"}, "go", "build", "-o", binary, "./cmd/xabar")
-		},
-		func() error { return errors.Join(os.RemoveAll(source), os.Remove(archive)) },
-	} {
-		if err := step(); err != nil {
-			return "", err
-		}
+	if err := build(ctx, root, dir); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	return binary, nil
+	return filepath.Join(dir, "xabar"), nil
+}
+
+func build(ctx context.Context, root, dir string) error {
+	source, archive := filepath.Join(dir, "source"), filepath.Join(dir, "source.tar")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		return err
+	}
+	if err := run(ctx, root, nil, "git", "archive", "-o", archive, Previous); err != nil {
+		return err
+	}
+	if err := run(ctx, source, nil, "tar", "-xf", archive); err != nil {
+		return err
+	}
+	// Without the race detector, which this version's own tests have had.
+	env := []string{"GOFLAGS=-buildvcs=false", "GOWORK=off"}
+	if err := run(ctx, source, env, "go", "build", "-o", filepath.Join(dir, "xabar"), "./cmd/xabar"); err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(source), os.Remove(archive))
 }
 
 // run runs a command in a folder; its error has what it said.
-func run(dir string, env []string, name string, args ...string) error {
-	cmd := exec.Command(name, args...)
+func run(ctx context.Context, dir string, env []string, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)
 	var said bytes.Buffer

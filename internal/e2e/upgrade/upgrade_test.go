@@ -3,6 +3,7 @@ package upgrade
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,6 @@ const secret = "a secret of at least thirty-two bytes"
 // previous is the previous version's program, built once for the package's tests.
 var previous struct {
 	once sync.Once
-	dir  string
 	path string
 	err  error
 }
@@ -31,9 +31,8 @@ var previous struct {
 func previousBinary(t *testing.T) string {
 	t.Helper()
 	previous.once.Do(func() {
-		if previous.dir, previous.err = os.MkdirTemp("", "xabar-previous-"); previous.err == nil {
-			previous.path, previous.err = BuildPrevious(testkit.Root(), previous.dir)
-		}
+		// Not the test's patience: all that it imports may have to be compiled.
+		previous.path, previous.err = BuildPrevious(t.Context(), testkit.Root())
 	})
 	if previous.err != nil {
 		t.Fatal(previous.err)
@@ -41,7 +40,12 @@ func previousBinary(t *testing.T) string {
 	return previous.path
 }
 
-func removePrevious() error { return os.RemoveAll(previous.dir) }
+func removePrevious() error {
+	if previous.path == "" {
+		return nil
+	}
+	return os.RemoveAll(filepath.Dir(previous.path))
+}
 
 // deployment is two nodes on one database and one Redis.
 type deployment struct {
@@ -201,10 +205,10 @@ func TestNodesAreReplacedOneAfterTheOtherAndBack(t *testing.T) {
 func TestWithoutTheHistoryItSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	if err := run(empty, nil, "git", "init", "-q"); err != nil {
+	if err := run(t.Context(), empty, nil, "git", "init", "-q"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := BuildPrevious(empty, t.TempDir())
+	_, err := BuildPrevious(t.Context(), empty)
 	if err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
 		t.Errorf("it says %v", err)
 	}
