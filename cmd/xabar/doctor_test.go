@@ -1,7 +1,10 @@
 package main
 
 import (
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -192,4 +195,22 @@ func TestDoctorWhereNothingMayBeMigrated(t *testing.T) {
 	if code, out, _ := xabar(t, append([]string{"doctor", "--json"}, args...)...); code != 0 {
 		t.Errorf("after migrate up, code %d:\n%s", code, out)
 	}
+}
+
+func TestDoctorFetchesTheKeySet(t *testing.T) {
+	t.Parallel()
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"one","x":%q}]}`, base64.RawURLEncoding.EncodeToString(public))
+	}))
+	defer provider.Close()
+	args := []string{"doctor", "--json", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--connections", "100"}
+	code, out, _ := xabar(t, append(args, "--jwks-url", provider.URL+"/keys")...)
+	if d := diagnose(t, out); code != 0 || d.level("configuration", "key set", provider.URL+"/keys") != doctor.OK {
+		t.Errorf("code %d:\n%s", code, out)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }

@@ -131,3 +131,20 @@ func TestAClusterOfRedis(t *testing.T) {
 	allWell(t, r, "cluster")
 	want(t, r, "redis", "cluster", Warning, "--redis-sharded")
 }
+
+func TestRedisBehindSentinel(t *testing.T) {
+	t.Parallel()
+	sentinel := redistest.StartSentinel(t)
+	r, samples := examineRedis(t, sentinel.URL, false)
+	allWell(t, r)
+	want(t, r, "redis", "form", OK, "sentinel")
+	if len(samples) != 1 {
+		t.Errorf("clock: %v", samples)
+	}
+	u, err := url.Parse(sentinel.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ = examineRedis(t, "redis://"+u.Host, false) // the Sentinel, taken for a server
+	want(t, r, "redis", "form", Problem, "master_name")
+}
