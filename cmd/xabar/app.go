@@ -21,7 +21,6 @@ import (
 	"xabar/gateway/httpapi"
 	"xabar/gateway/socketio"
 	"xabar/internal/doctor"
-	"xabar/internal/doctor"
 	"xabar/internal/ratelimit"
 	"xabar/persistence"
 	"xabar/web"
@@ -215,7 +214,6 @@ func (a *App) publicRoutes(service *chat.Service, authenticator *auth.Authentica
 	offerChannels(&routes, a.notify.channels)
 	mux := http.NewServeMux()
 	mux.Handle("/socket.io/", a.io)
-	mux.Handle("GET "+doctor.SeenPath, doctor.SeenHandler(a.cfg.ServerKey, rand.Text(), a.io.Engine().ClientAddress))
 	mux.Handle("GET "+doctor.SeenPath, doctor.SeenHandler(a.cfg.ServerKey, rand.Text(), a.io.Engine().ClientAddress))
 	mux.Handle("/", measured(a.registry, httpapi.NewPublic(routes)))
 	return mux, web.Mount(mux, web.Config{Demo: a.cfg.Demo})
