@@ -38,6 +38,7 @@ require (
 	golang.org/x/sync v0.25.0 // errgroup
 	golang.org/x/text v0.44.0 // plurals and languages of notifications
 	golang.org/x/time v0.16.0 // token buckets
+	google.golang.org/protobuf v1.36.12 // tests: the encoding of OTLP
 	modernc.org/sqlite v1.62.0 // SQLite without cgo: one static binary
 	pgregory.net/rapid v1.3.0 // tests: models and properties
 )
@@ -88,7 +89,6 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/grpc v1.83.2 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
 	modernc.org/libc v1.80.2 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
