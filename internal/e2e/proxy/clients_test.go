@@ -105,11 +105,13 @@ func idle(pages ...*page) {
 	const beats = 5 // every 25 s
 	ctx, cancel := context.WithTimeout(t.Context(), beats*25*time.Second+testkit.Patience)
 	defer cancel()
-	start := time.Now()
-	for _, p := range pages {
-		event := "$heartbeat"
-		before := len(p.Events(event))
-		if _, err := p.WaitCount(ctx, event, before+beats); err != nil {
+	const event = "$heartbeat"
+	start, before := time.Now(), make([]int, len(pages))
+	for i, p := range pages {
+		before[i] = len(p.Events(event))
+	}
+	for i, p := range pages {
+		if _, err := p.WaitCount(ctx, event, before[i]+beats); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -67,6 +67,9 @@ func (c *cluster) page(t *testing.T, url, name string, opts testkit.ClientOption
 	t.Helper()
 	user := c.nodes[0].Login(name)
 	opts.URL, opts.Token = url, user.Token
+	if opts.Version == 2 { // it has no auth
+		opts.Options = map[string]any{"extraHeaders": obj{"Authorization": "Bearer " + user.Token}}
+	}
 	p := &page{Client: c.js.Connected(t, opts), t: t, user: user}
 	ctx := testkit.Context(t)
 	if _, err := p.WaitFor(ctx, "session", nil); err != nil {
