@@ -17,12 +17,16 @@ import (
 // release: to the commit of the release before.
 const Previous = "bf261ba6535dff38b53fc88b6569a5fa538aa698"
 
+// ErrNoHistory: the previous version is not in the repository, as in a shallow clone, or there is no
+// repository, as in an unpacked archive; and it can't be fetched.
+var ErrNoHistory = errors.New("the version before this one is not here: run `git fetch --unshallow`, or clone with the whole history")
+
 // BuildPrevious builds the previous version's xabar in a new folder, out of the history of the
 // repository at root, without the page, and returns its path. The caller removes the folder.
+// Errors: ErrNoHistory.
 func BuildPrevious(ctx context.Context, root string) (binary string, err error) {
-	if err := run(ctx, root, nil, "git", "cat-file", "-e", Previous+"^{commit}"); err != nil {
-		return "", fmt.Errorf("the version before this one, %.12s, is not in this clone, and the tests of upgrading build it: "+
-			"run `git fetch --unshallow`, or clone with the whole history (%w)", Previous, err)
+	if err := find(ctx, root); err != nil {
+		return "", fmt.Errorf("%w (%w)", ErrNoHistory, err)
 	}
 	dir, err := os.MkdirTemp("", "xabar-previous-")
 	if err != nil {
@@ -32,6 +36,18 @@ func BuildPrevious(ctx context.Context, root string) (binary string, err error) 
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return filepath.Join(dir, "xabar"), nil
+}
+
+// find makes sure that the previous version is in the repository.
+func find(ctx context.Context, root string) error {
+	here := func() error { return run(ctx, root, nil, "git", "cat-file", "-e", Previous+"^{commit}") }
+	if here() == nil {
+		return nil
+	}
+	if err := run(ctx, root, nil, "git", "fetch", "--quiet", "--depth", "1", "origin", Previous); err != nil {
+		return err
+	}
+	return here()
 }
 
 func build(ctx context.Context, root, dir string) error {
