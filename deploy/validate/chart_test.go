@@ -24,7 +24,10 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-const chart = root + "/deploy/helm/xabar"
+const (
+	chart      = root + "/deploy/helm/xabar"
+	kubernetes = "1.34" // that helm is to render for
+)
 
 // helm runs the pinned helm that HELM names.
 func helm(t *testing.T, args ...string) (string, error) {
@@ -71,7 +74,7 @@ var kinds = map[string]func() runtime.Object{
 // render makes and decodes everything. Custom kinds, whose types are elsewhere, are counted only.
 func render(t *testing.T, values string, args ...string) (all objects, custom []string) {
 	t.Helper()
-	out, err := helm(t, append([]string{"template", "chat", chart, "--namespace", "chat", "--kube-version", "1.34",
+	out, err := helm(t, append([]string{"template", "chat", chart, "--namespace", "chat", "--kube-version", kubernetes,
 		"--values", filepath.Join(chart, "ci", values+"-values.yaml")}, args...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +120,7 @@ func TestChartLints(t *testing.T) {
 		t.Fatalf("%v %v", values, err)
 	}
 	for _, file := range values {
-		if _, err := helm(t, "lint", "--strict", "--values", file, chart); err != nil {
+		if _, err := helm(t, "lint", "--strict", "--kube-version", kubernetes, "--values", file, chart); err != nil {
 			t.Error(err)
 		}
 	}
@@ -230,18 +233,51 @@ func TestChartMigrationJobIsNoPodOfTheService(t *testing.T) {
 
 func TestChartValuesThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
-	for name, args := range map[string][]string{
-		"no secret":               {"--set", "replicas=2"},
-		"two secrets":             {"--set", "secret.existing=a,secret.values.XABAR_JWT_SECRET=b"},
-		"a misspelt value":        {"--set", "secret.existing=a,replica=2"},
-		"what the chart sets":     {"--set", "secret.existing=a,config.XABAR_LISTEN=:80"},
-		"a job without a secret":  {"--set", "secret.values.XABAR_JWT_SECRET=b,migrate.job=true"},
-		"autoscaling by nothing":  {"--set", "secret.existing=a,autoscaling.enabled=true,autoscaling.connectionsPerPod=0,autoscaling.cpuPercent=0"},
-		"less than the minimum":   {"--set", "secret.existing=a,autoscaling.enabled=true,autoscaling.maxReplicas=1"},
-		"a drain that never ends": {"--set", "secret.existing=a,drainTimeoutSeconds=601"},
+	for name, tc := range map[string]struct{ set, complaint string }{
+		"nothing wrong":           {"secret.existing=a", ""},
+		"no secret":               {"replicas=2", "name a Secret"},
+		"two secrets":             {"secret.existing=a,secret.values.XABAR_JWT_SECRET=b", "exclude each other"},
+		"a misspelt value":        {"secret.existing=a,replica=2", "'replica' not allowed"},
+		"what the chart sets":     {"secret.existing=a,config.XABAR_LISTEN=:80", "XABAR_LISTEN"},
+		"a job without a secret":  {"secret.values.XABAR_JWT_SECRET=b,migrate.job=true", "needs secret.existing"},
+		"autoscaling by nothing":  {"secret.existing=a,autoscaling.enabled=true,autoscaling.connectionsPerPod=0,autoscaling.cpuPercent=0", "needs connectionsPerPod"},
+		"less than the minimum":   {"secret.existing=a,autoscaling.enabled=true,autoscaling.maxReplicas=1", "above maxReplicas"},
+		"a drain that never ends": {"secret.existing=a,drainTimeoutSeconds=601", "drainTimeoutSeconds"},
 	} {
-		if out, err := helm(t, append([]string{"template", "chat", chart}, args...)...); err == nil {
-			t.Errorf("%s:\n%s", name, out)
+		_, err := helm(t, "template", "chat", chart, "--kube-version", kubernetes, "--set", tc.set)
+		if tc.complaint == "" && err != nil {
+			t.Error(err)
 		}
+		if tc.complaint != "" && (err == nil || !strings.Contains(err.Error(), tc.complaint)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestChartJobIsTheOneOfTheAlerts: the operator names the job by a label of the Service.
+func TestChartJobIsTheOneOfTheAlerts(t *testing.T) {
+	t.Parallel()
+	out, err := helm(t, "template", "chat", chart, "--kube-version", kubernetes,
+		"--values", filepath.Join(chart, "ci", "full-values.yaml"), "--show-only", "templates/servicemonitor.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var monitor struct {
+		Spec struct {
+			JobLabel string
+			Selector struct{ MatchLabels map[string]string }
+		}
+	}
+	if err := strict.Unmarshal([]byte(out), &monitor); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := render(t, "full")
+	admin := get[*corev1.Service](t, all, "Service chat-xabar-admin")
+	if !labels.SelectorFromSet(monitor.Spec.Selector.MatchLabels).Matches(labels.Set(admin.Labels)) {
+		t.Errorf("it watches %v, not %v", monitor.Spec.Selector.MatchLabels, admin.Labels)
+	}
+	job := admin.Labels[monitor.Spec.JobLabel]
+	if alerts := read(t, "deploy/prometheus/alerts.yml"); job == "" || !strings.Contains(alerts, fmt.Sprintf("{job=%q}", job)) {
+		t.Errorf("the alerts know no job %q", job)
 	}
 }
