@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,9 +19,12 @@ type measurement struct {
 	nodes   int
 	redis   bool // also with one node
 	ours    bool // no peer does it
+	stored  int  // messages that are there before, in other conversations
+	beside  int  // connections that only wait
+	flat    int  // other than 0: the measurement so far from this one is what it is compared with
 	options loadtest.Options
 	figure  func(*loadtest.Result) float64
-	target  float64 // of the ratio to the better peer; 0: none
+	target  float64 // of the ratio to the better peer, or to the other measurement; 0: none
 	p99     float64 // the same of the 99th percentile of send to delivered
 }
 
@@ -44,7 +48,7 @@ func measurements(d time.Duration) []measurement {
 	group := func(window int, noAcks bool) loadtest.Options {
 		return loadtest.Options{Scenario: "group", Users: 1000, GroupSize: 1000, Window: window, NoAcks: noAcks, Duration: d}
 	}
-	return []measurement{
+	return append([]measurement{
 		{name: "direct, 1 node, 256 pairs, one in flight each", unit: message, nodes: 1, options: direct(1, false, 0), figure: cpu, target: 0.2},
 		{name: "direct, 2 nodes, pairs apart, one in flight each", unit: message, nodes: 2, options: direct(2, true, 0), figure: cpu, target: 0.2},
 		{name: "direct, 2 nodes, pairs together, one in flight each", unit: message, nodes: 2, options: direct(2, false, 0), figure: cpu},
@@ -57,7 +61,7 @@ func measurements(d time.Duration) []measurement {
 			options: loadtest.Options{Scenario: "reconnect", Users: 2222, Duration: max(d, 9*time.Second), Jitter: time.Second}, figure: cpu, target: 0.5},
 		{name: "idle connections, memory of the node", unit: "kB a connection", nodes: 1, redis: true,
 			options: loadtest.Options{Scenario: "idle", Users: idleUsers(), Duration: max(d, settled), Warmup: time.Second}, figure: gatewayMemory},
-	}
+	}, flats(d)...)
 }
 
 // measure starts the servers for one side, runs, and stops them.
@@ -74,11 +78,16 @@ func (b *bench) measure(ctx context.Context, s *side, m measurement) (result *lo
 	if err := b.redis.flush(ctx); err != nil {
 		return nil, err
 	}
+	if m.stored > 0 {
+		if err := fill(ctx, database, m.stored); err != nil {
+			return nil, err
+		}
+	}
 	o := m.options
 	if o.Description, err = s.desc(); err != nil {
 		return nil, err
 	}
-	o.Token = loadtest.Minted(auth.NewMinter([]byte(secret), nil), "bench-")
+	o.Token = loadtest.Minted(minter(), "bench-")
 	o.Processes = append(o.Processes, loadtest.Process{Name: "postgres", PID: b.postgres.PID()})
 	if m.nodes > 1 || m.redis {
 		o.Processes = append(o.Processes, loadtest.Process{Name: "redis", PID: b.redis.cmd.Process.Pid})
@@ -91,6 +100,13 @@ func (b *bench) measure(ctx context.Context, s *side, m measurement) (result *lo
 		defer p.stop()
 		o.Targets = append(o.Targets, p.url)
 		o.Processes = append(o.Processes, loadtest.Process{Name: "nodes", PID: p.cmd.Process.Pid})
+	}
+	if m.beside > 0 {
+		done, e := waiting(ctx, o, m.beside)
+		if e != nil {
+			return nil, e
+		}
+		defer func() { err = errors.Join(err, done()) }()
 	}
 	before, err := b.redis.memory(ctx)
 	if err != nil {
@@ -112,6 +128,8 @@ func (b *bench) measure(ctx context.Context, s *side, m measurement) (result *lo
 // settled is when a node that does nothing has become small: two heartbeats, and the collection of garbage
 // that Go runs every two minutes at least.
 const settled = 150 * time.Second
+
+func minter() *auth.Minter { return auth.NewMinter([]byte(secret), nil) }
 
 // idleUsers are as many as may be open here, at most 20,000.
 func idleUsers() int { return min(20000, maxConnections()) }

@@ -147,6 +147,9 @@ func (r *report) table() string {
 		fmt.Fprintf(&b, " %s | %s |\n", ratio, verdict)
 	}
 	for _, m := range r.order {
+		if m.ours {
+			continue
+		}
 		line(m.title(), m, figureOf, m.target)
 		if m.p99 > 0 {
 			line("the same: send to delivered, p50, ms", m, p50Of, 0)
@@ -163,7 +166,7 @@ func (r *report) parts() string {
 	var b strings.Builder
 	b.WriteString("| | nodes | PostgreSQL | Redis | the tool itself |\n|---|---|---|---|---|\n")
 	for _, m := range r.order {
-		if m.options.Scenario == "idle" {
+		if m.options.Scenario == "idle" || m.ours {
 			continue
 		}
 		part := func(name string) spread {
@@ -232,7 +235,11 @@ CPU of the gateway's side, µs per unit.
 
 %s
 
-`, rounds, machine(), r.table(), r.parts(), r.memory(), r.carried())
+## What must not make it dearer
+
+%s
+
+`, rounds, machine(), r.table(), r.parts(), r.memory(), r.carried(), r.flat())
 	if len(r.wrong) > 0 {
 		b.WriteString("## What the peer did wrong meanwhile\n\nOf the last round in which it happened:\n\n")
 		var lines []string
