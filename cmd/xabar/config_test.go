@@ -88,6 +88,7 @@ func TestDemoModeIsTheDefaultOnlyWhenNothingIsConfigured(t *testing.T) {
 		"origins":                    {args: []string{"--allowed-origins", "https://example.org,https://*.example.org:8443"}, demo: true},
 		"a proxy that is none":       {args: []string{"--trusted-proxies", "nginx"}, demo: true, err: "--trusted-proxies"},
 		"a timeout of nothing":       {args: []string{"--ack-timeout", "0s"}, demo: true, err: "--ack-timeout"},
+		"a node without a name":      {args: []string{"--node-name", "a.b"}, demo: true, err: "--node-name"},
 		"no time to drain":           {args: []string{"--drain-timeout", "0s"}, demo: true, err: "--drain-timeout"},
 		"a collector":                {args: []string{"--otlp-endpoint", "http://user:pass@127.0.0.1:4318"}, demo: true},
 		"a collector that is none":   {args: []string{"--otlp-endpoint", "127.0.0.1:4317"}, demo: true, err: "--otlp-endpoint"},

@@ -92,6 +92,63 @@ func TestLatencyCountsFromTheIntendedMoment(t *testing.T) {
 	}
 }
 
+// TestRestarts: connections that end come back, and what was under way is sent again, over a restart and
+// over a crash.
+func TestRestarts(t *testing.T) {
+	t.Parallel()
+	gateway := testkit.StartGateway(t, testkit.GatewayOptions{})
+	for name, end := range map[string]func(){"stop": gateway.Stop, "kill": gateway.Kill} {
+		o := options(t, gateway, "direct", 3*time.Second)
+		o.Restarts, o.Polling, o.ReadEvery, o.Settle = true, 0.1, 2, testkit.Patience
+		begun := &awaited{text: "measuring", found: make(chan struct{})}
+		o.Progress = begun
+		type outcome struct {
+			result *loadtest.Result
+			err    error
+		}
+		done := make(chan outcome, 1)
+		go func() {
+			result, err := loadtest.Run(testkit.Context(t), o)
+			done <- outcome{result, err}
+		}()
+		select {
+		case <-begun.found:
+			end()
+			gateway.Restart()
+		case got := <-done:
+			t.Fatalf("%s: it ends before it has begun: %v", name, got.err)
+		}
+		got := <-done
+		if got.err != nil {
+			t.Fatalf("%s: %v", name, got.err)
+		}
+		if r := got.result; r.Failed() || len(r.Errors) > 0 || r.Interruptions < int64(o.Users) || r.Count(loadtest.Connected) < int64(o.Users) {
+			t.Errorf("%s: %d interruptions, %d connections\n%s", name, r.Interruptions, r.Count(loadtest.Connected), r.Table())
+		}
+	}
+	o := options(t, gateway, "mixed", time.Second)
+	o.Restarts = true
+	if _, err := loadtest.Run(testkit.Context(t), o); err == nil {
+		t.Error("a scenario that cuts connections itself is taken")
+	}
+}
+
+// awaited is an output that tells when a text has come.
+type awaited struct {
+	text  string
+	found chan struct{}
+	seen  []byte
+}
+
+func (a *awaited) Write(p []byte) (int, error) {
+	before := bytes.Contains(a.seen, []byte(a.text))
+	a.seen = append(a.seen, p...)
+	if !before && bytes.Contains(a.seen, []byte(a.text)) {
+		close(a.found)
+	}
+	return len(p), nil
+}
+
 func options(t *testing.T, gateway *testkit.Gateway, scenario string, d time.Duration) loadtest.Options {
 	t.Helper()
 	key, err := os.ReadFile(filepath.Join(gateway.DataDir, "demo.key"))
