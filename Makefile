@@ -13,6 +13,8 @@ GOVULNCHECK := $(BIN)/govulncheck-$(GOVULNCHECK_VERSION)
 HELM_VERSION        := v3.22.0
 CYCLONEDX_VERSION   := v1.10.0
 HELM        := $(BIN)/helm-$(HELM_VERSION)
+KUBECTL_VALIDATE_VERSION := v0.0.4
+KUBECTL_VALIDATE := $(BIN)/kubectl-validate-$(KUBECTL_VALIDATE_VERSION)
 CYCLONEDX   := $(BIN)/cyclonedx-gomod-$(CYCLONEDX_VERSION)
 
 # Packages to test, and more flags for go test.
@@ -87,8 +89,8 @@ soak: ## Break three nodes at random for ten minutes, check what is left (SOAK=1
 	@mkdir -p $(BIN)
 	$(GO) run ./bench/soak -duration $(or $(SOAK),10m) $(if $(SEED),-seed $(SEED)) -report $(BIN)/soak.json $(FLAGS)
 
-validate-deploy: $(if $(QUICK),,$(HELM)) ## Check the image, compose and the Helm chart with the code that reads them in production (QUICK=1: no chart)
-	cd deploy/validate && HELM=$(HELM) $(GO) test -count=1 $(if $(QUICK),-skip '^TestChart') ./...
+validate-deploy: $(if $(QUICK),,$(HELM) $(KUBECTL_VALIDATE)) ## Check the image, compose and the Helm chart with the code that reads them in production (QUICK=1: no chart)
+	cd deploy/validate && HELM=$(HELM) KUBECTL_VALIDATE=$(KUBECTL_VALIDATE) $(GO) test -count=1 $(if $(QUICK),-skip '^TestChart') ./...
 
 release: page $(CYCLONEDX) ## Build a release into dist/ (VERSION=v1.2.3; SNAPSHOT=1 for a try)
 	@[ -n "$(VERSION)" ] || { echo "Say which: make release VERSION=v1.2.3"; exit 1; }
@@ -114,6 +116,12 @@ $(HELM):
 	@echo "Building helm $(HELM_VERSION), once"
 	@GOBIN=$(BIN) GOFLAGS= $(GO) install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 	@mv $(BIN)/helm $@
+
+$(KUBECTL_VALIDATE):
+	@mkdir -p $(BIN)
+	@echo "Building kubectl-validate $(KUBECTL_VALIDATE_VERSION), once"
+	@GOBIN=$(BIN) GOFLAGS= $(GO) install sigs.k8s.io/kubectl-validate@$(KUBECTL_VALIDATE_VERSION)
+	@mv $(BIN)/kubectl-validate $@
 
 $(CYCLONEDX):
 	@mkdir -p $(BIN)

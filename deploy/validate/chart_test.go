@@ -29,20 +29,25 @@ const (
 	kubernetes = "1.34" // that helm is to render for
 )
 
-// helm runs the pinned helm that HELM names.
-func helm(t *testing.T, args ...string) (string, error) {
+// tool runs the pinned program that a variable names, and returns its standard output.
+func tool(t *testing.T, variable string, args ...string) (string, error) {
 	t.Helper()
-	path := os.Getenv("HELM")
+	path := os.Getenv(variable)
 	if path == "" {
-		t.Fatal("HELM does not name the helm to use: run make validate-deploy")
+		t.Fatalf("%s does not name the program to use: run make validate-deploy", variable)
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("helm %v: %w\n%s%s", args, err, out.String(), stderr.String())
+		return out.String(), fmt.Errorf("%s %v: %w\n%s%s", variable, args, err, out.String(), stderr.String())
 	}
 	return out.String(), nil
+}
+
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	return tool(t, "HELM", args...)
 }
 
 // objects are what the chart makes of values, by kind and name.
@@ -121,6 +126,26 @@ func TestChartLints(t *testing.T) {
 	}
 	for _, file := range values {
 		if _, err := helm(t, "lint", "--strict", "--kube-version", kubernetes, "--values", file, chart); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestChartFitsTheSchemas asks kubectl-validate, for the oldest Kubernetes that the chart allows. It has no schema of
+// the Prometheus operator's kinds.
+func TestChartFitsTheSchemas(t *testing.T) {
+	t.Parallel()
+	for _, values := range []string{"minimal", "full", "migrate-job"} {
+		out, err := helm(t, "template", "chat", chart, "--namespace", "chat", "--kube-version", "1.30",
+			"--values", filepath.Join(chart, "ci", values+"-values.yaml"), "--set", "serviceMonitor.enabled=false")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), values+".yaml")
+		if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tool(t, "KUBECTL_VALIDATE", "--version", "1.30", file); err != nil {
 			t.Error(err)
 		}
 	}

@@ -5,8 +5,8 @@
 //   - Dockerfile: converted by BuildKit to a build plan, with its linter's warnings as errors, and
 //     what its COPY steps take compared with what .dockerignore lets through.
 //   - compose.yaml: loaded by Compose's own library with an .env of make-env.sh, schema included.
-//   - Helm chart: linted and rendered by helm for several sets of values, each object decoded
-//     strictly by Kubernetes' own types.
+//   - Helm chart: linted and rendered by helm for several sets of values, each object held against
+//     Kubernetes' schemas by kubectl-validate, and decoded strictly by its own types.
 //
 // It is a module of its own, so that all these libraries stay out of the gateway's. `make
 // validate-deploy` runs it.
