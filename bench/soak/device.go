@@ -114,11 +114,11 @@ func (d *device) run(ctx context.Context) {
 		c, err := d.connect(ctx)
 		if err != nil {
 			d.s.stats.failed.Add(1)
-			d.at = (d.at + 1) % len(d.s.cluster.nodes)
-			pause(ctx, 100*time.Millisecond+time.Duration(d.rng.Int64N(int64(400*time.Millisecond))))
+			d.elsewhere(ctx)
 			continue
 		}
 		d.s.stats.connects.Add(1)
+		began := time.Now()
 		goodbye := d.talk(ctx, c)
 		d.set(nil, false)
 		if goodbye {
@@ -126,7 +126,16 @@ func (d *device) run(ctx context.Context) {
 		}
 		c.close()
 		d.at = d.home
+		if time.Since(began) < time.Second && !goodbye { // as a node does that can't open sessions now
+			d.elsewhere(ctx)
+		}
 	}
+}
+
+// elsewhere has the device wait a moment, and try the next node.
+func (d *device) elsewhere(ctx context.Context) {
+	d.at = (d.at + 1) % len(d.s.cluster.nodes)
+	pause(ctx, 100*time.Millisecond+time.Duration(d.rng.Int64N(int64(400*time.Millisecond))))
 }
 
 // connect dials and catches up.

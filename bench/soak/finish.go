@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +23,9 @@ type checked struct {
 	Took float64 `json:"took"` // seconds until it was so, or until it was given up
 }
 
-// tolerance is how much more a node may have at a late calm moment than at an early one.
-var tolerance = check.Tolerance{Goroutines: 15, Heap: 0.25, HeapBytes: 6 << 20}
+// tolerance is how much more a node may have at a late calm moment than at an early one. A node
+// remembers deliveries whose acknowledgement has not come for two minutes.
+var tolerance = check.Tolerance{Goroutines: 15, Heap: 0.25, HeapBytes: 6 << 20, Settle: 2 * time.Minute}
 
 // idleTolerance is that of a node without clients, beside a fresh one: its pools have
 // connections, its caches are warm.
@@ -316,9 +318,26 @@ func (s *soak) checkGrowth(ctx context.Context) error {
 			return err
 		}
 		idle = append(idle, sample)
+		if err := s.saveProfiles(ctx, n); err != nil {
+			return err
+		}
 	}
 	check.CompareIdle(s.fresh, idle, idleTolerance, &s.faults)
 	s.samples = append(s.samples, idle...)
+	return nil
+}
+
+// saveProfiles puts what a node without clients is made of beside its log.
+func (s *soak) saveProfiles(ctx context.Context, n *node) error {
+	for name, query := range map[string]string{"goroutine": "debug=1", "heap": "debug=0"} {
+		body, err := get(ctx, n.admin+"/debug/pprof/"+name+"?"+query)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(s.opts.dir, n.name+"."+name), []byte(body), 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

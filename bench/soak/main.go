@@ -31,7 +31,7 @@ func main() {
 	flag.Float64Var(&opts.rate, "rate", 40, "messages a second, all together")
 	flag.StringVar(&opts.binary, "binary", "", "the gateway; default: it is built from the sources")
 	path := flag.String("report", "", "a file for the report as JSON")
-	keep := flag.Bool("keep", false, "keep the nodes' logs also when all is well")
+	keep := flag.Bool("keep", false, "keep the nodes' logs and profiles also when all is well")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -70,6 +70,6 @@ func soakIn(ctx context.Context, opts options, path string, keep bool) (r *repor
 	if r.ok() && !keep {
 		return r, os.RemoveAll(opts.dir)
 	}
-	fmt.Fprintf(opts.out, "The nodes' logs are in %s\n", opts.dir)
+	fmt.Fprintf(opts.out, "The nodes' logs, and profiles of them at the end, are in %s\n", opts.dir)
 	return r, nil
 }

@@ -244,7 +244,19 @@ func TestGrowthIsFound(t *testing.T) {
 			expect(t, f, test.want...)
 		})
 	}
+	patient := tolerance
+	patient.Settle = 2 * time.Second
+	filling := []Sample{at(1, 1, 0, 20, 100, 10), at(2, 1, 0, 20, 100, 20), at(3, 1, 0, 20, 100, 30), at(9, 1, 0, 20, 100, 31)}
 	f := &Faults{}
+	CompareGrowth(filling, patient, f)
+	expect(t, f)
+	CompareGrowth(append(filling, at(12, 1, 0, 20, 100, 40)), patient, f)
+	expect(t, f, Growth)
+	CompareGrowth(filling[:2], patient, f) // there is no later one: the first is what there is
+	if f.Total() != 2 {
+		t.Errorf("of two samples %d faults were found:\n%s", f.Total()-1, f)
+	}
+	f = &Faults{}
 	CompareIdle([]Sample{at(1, 1, 0, 0, 50, 5), at(1, 2, 0, 0, 60, 6)}, []Sample{at(9, 1, 0, 0, 70, 7), at(9, 2, 4, 0, 71, 7)}, tolerance, f)
 	expect(t, f, Growth)
 }

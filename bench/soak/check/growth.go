@@ -20,6 +20,9 @@ type Tolerance struct {
 	Goroutines int     // as a number: pools and timers come and go
 	Heap       float64 // as a share of the earlier one
 	HeapBytes  int     // and beside that: caches fill, which are bounded
+	// Settle is how long after the first sample of a life the earlier one is to be, where
+	// there are enough: until then what is kept for a time piles up.
+	Settle time.Duration
 }
 
 func (t Tolerance) compare(what string, early, late Sample, faults *Faults) {
@@ -37,21 +40,23 @@ func (t Tolerance) compare(what string, early, late Sample, faults *Faults) {
 
 func mb(bytes int) float64 { return float64(bytes) / 1e6 }
 
-// CompareGrowth compares, for each life of a node, its first sample with its last.
+// CompareGrowth compares, for each life of a node, an early sample with its last.
 func CompareGrowth(samples []Sample, t Tolerance, faults *Faults) {
 	type life struct{ node, life int }
-	first := map[life]Sample{}
-	last := map[life]Sample{}
+	lives := map[life][]Sample{}
 	for _, s := range samples {
 		l := life{s.Node, s.Life}
-		if _, known := first[l]; !known {
-			first[l] = s
-		}
-		last[l] = s
+		lives[l] = append(lives[l], s)
 	}
-	for l, s := range last {
-		if first[l].At < s.At {
-			t.compare("a calm moment", first[l], s, faults)
+	for _, of := range lives {
+		early, last := of[0], of[len(of)-1]
+		for _, s := range of[1 : len(of)-min(1, len(of)-1)] {
+			if early.At < of[0].At+t.Settle {
+				early = s
+			}
+		}
+		if early.At < last.At {
+			t.compare("a calm moment", early, last, faults)
 		}
 	}
 }
