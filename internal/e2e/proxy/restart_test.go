@@ -1,17 +1,20 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"xabar/internal/loadtest"
 	"xabar/internal/testkit"
+	"xabar/internal/testkit/lightclient"
 )
 
 // Both nodes are restarted, one after the other, as often as it goes in the time that `xabar loadtest` measures:
@@ -45,6 +48,51 @@ func TestRollingRestartUnderLoad(t *testing.T) {
 					t.Errorf("p99 until %s is %.0f ms", kind, got.P99)
 				}
 			}
+		})
+	}
+}
+
+// While a node drains, and when it is gone, each new session gets its place at the other one at the first try.
+func TestHandshakesWhileANodeDrains(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for i, b := range balancers {
+		if b.program == "caddy" {
+			continue // it cannot give a request to another node that was answered
+		}
+		t.Run(b.name, func(t *testing.T) {
+			url, from, going := b.start(t, c.nodes), client(t, "127.0.0.1"), c.nodes[i%len(c.nodes)]
+			for range 20 { // so many are sent away one by one, over two seconds
+				light, err := lightclient.Dial(testkit.Context(t), lightclient.Options{URL: going.URL, Auth: obj{"token": going.Login("A").Token}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { light.Close() })
+			}
+			going.Signal(syscall.SIGTERM)
+			tries, failures := 0, 0
+			for ended := false; !ended; tries++ {
+				if open(t, from, url) == "" {
+					failures++
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+				err := going.Wait(ctx)
+				ended = ctx.Err() == nil
+				cancel()
+				if ended && err != nil {
+					t.Errorf("the node ends with %v", err)
+				}
+			}
+			for range 10 {
+				if open(t, from, url) == "" {
+					failures++
+				}
+			}
+			if tries < 20 || failures > 0 {
+				t.Errorf("of %d handshakes during the drain and 10 after it %d have failed", tries, failures)
+			}
+			going.Restart()
+			ready(t, going)
 		})
 	}
 }
