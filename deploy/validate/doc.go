@@ -9,5 +9,5 @@
 //     Kubernetes' schemas by kubectl-validate, and decoded strictly by its own types.
 //
 // It is a module of its own, so that all these libraries stay out of the gateway's. `make
-// validate-deploy` runs it.
+// validate-deploy` runs it, with QUICK=1 without the chart.
 package validate
