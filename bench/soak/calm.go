@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xabar/bench/soak/check"
+	"xabar/internal/sioclient"
 )
 
 // wellAgain is how long everything may take to be well after the last fault.
@@ -71,6 +72,8 @@ func (s *soak) checkpoint(ctx context.Context) error {
 // sample measures a node after a collection of its garbage. Goroutines that are just
 // passing are not meant: the least of some looks counts.
 func (s *soak) sample(ctx context.Context, n *node) (check.Sample, metrics, error) {
+	sioclient.CloseIdleConnections() // those of clients that are gone are not the node's doing
+	pause(ctx, 200*time.Millisecond)
 	if err := n.collect(ctx); err != nil {
 		return check.Sample{}, nil, err
 	}

@@ -19,6 +19,10 @@ var pollClient = &http.Client{Transport: &http.Transport{
 	MaxIdleConns: 0, MaxIdleConnsPerHost: 1 << 16, IdleConnTimeout: time.Minute, DisableCompression: true,
 }}
 
+// CloseIdleConnections closes what polling connections have left open for later requests:
+// the server keeps a goroutine for each.
+func CloseIdleConnections() { pollClient.CloseIdleConnections() }
+
 // polling sends by a goroutine of its own: a session may have one POST at a time, and
 // who emits does not wait for it.
 type polling struct {
