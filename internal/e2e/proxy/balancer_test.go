@@ -26,6 +26,8 @@ type balancer struct {
 	// edit puts addresses and paths of a test into a file's text: only those.
 	edit func(text string, at places) string
 	args func(at places) []string
+	// ready is a status by which the program shows that it works; nil: 200.
+	ready func(status int) bool
 }
 
 // places are the addresses and paths of a test.
@@ -108,14 +110,23 @@ func (b balancer) start(t *testing.T, nodes []*testkit.Gateway) string {
 		if ended() {
 			t.Fatalf("%s has ended", b.program)
 		}
-		response, err := http.Get(url + "/openapi.yaml")
+		response, err := once.Get(url + "/openapi.yaml")
 		if err != nil {
 			return false
 		}
 		response.Body.Close()
+		if b.ready != nil {
+			return b.ready(response.StatusCode)
+		}
 		return response.StatusCode == http.StatusOK
 	})
 	return url
+}
+
+// once asks without following where an answer points to, and keeps no connection.
+var once = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
 // find looks where services are installed too, which is not on everybody's PATH.
