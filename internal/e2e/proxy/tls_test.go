@@ -20,7 +20,7 @@ import (
 // comment finds what is commented out: prose has one space behind the sign.
 var comment = regexp.MustCompile(`(?m)^( *)#(\S|    )`)
 
-// The variants with TLS that stand in comments work: pages come encrypted, and the node knows it from the proxy.
+// The variants with TLS that stand in comments work.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
