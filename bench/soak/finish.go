@@ -25,11 +25,11 @@ type checked struct {
 
 // tolerance is how much more a node may have at a late calm moment than at an early one. A node
 // remembers deliveries whose acknowledgement has not come for two minutes.
-var tolerance = check.Tolerance{Goroutines: 15, Heap: 0.25, HeapBytes: 6 << 20, Settle: 2 * time.Minute}
+var tolerance = check.Tolerance{Goroutines: 10, Heap: 0.25, HeapBytes: 6 << 20, Settle: 2 * time.Minute}
 
 // idleTolerance is that of a node without clients, beside a fresh one: its pools have
 // connections, its caches are warm.
-var idleTolerance = check.Tolerance{Goroutines: 25, Heap: 0.25, HeapBytes: 8 << 20}
+var idleTolerance = check.Tolerance{Goroutines: 15, Heap: 0.25, HeapBytes: 8 << 20}
 
 // question asks one thing; f adds faults if it is not so.
 func (s *soak) question(ctx context.Context, what string, f func(context.Context) error) error {
