@@ -150,7 +150,7 @@ func (p *RedisPresence) compare(ctx context.Context, from, n int) error {
 
 // bury takes a dead node off all buckets, stores when its users were last seen, and forgets it.
 func (p *RedisPresence) bury(ctx context.Context, d deadNode) error {
-	p.r.log.Info("a node is dead: its users go offline")
+	p.r.log.Info("a node is gone: its users who are nowhere else go offline")
 	for at := 0; at < presenceBuckets; at += presencePipeline {
 		var cmds []*redis.Cmd
 		err := p.pipelined(ctx, func(pipe redis.Pipeliner) {
