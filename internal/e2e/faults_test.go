@@ -103,11 +103,12 @@ func (b *broken) during(fault func()) {
 		return
 	}
 	for _, k := range b.talks {
-		k.check(b.t)
 		last := k.acknowledged[len(k.acknowledged)-1].Seq
+		// Before anybody asks: what a sync has brought need not come again.
 		for _, p := range k.devices() {
 			b.hasAll(p, k, last)
 		}
+		k.check(b.t)
 		k.recipient.must("message:delivered", obj{"conversationId": k.conversation, "seq": last})
 		if k.simple != nil {
 			eventually(b.t, "everything is delivered to the simple page", func() bool {
@@ -159,7 +160,7 @@ func (b *broken) goesOn() {
 
 // hasAll checks what a page heard without asking. A page that stayed connected heard
 // every message, rising. A simple page that came back was caught up, and may have
-// heard again what it could not acknowledge; one that syncs has asked in k.check.
+// heard again what it could not acknowledge; one that syncs asks in k.check.
 func (b *broken) hasAll(p *page, k *talk, last int64) {
 	b.t.Helper()
 	stayed := len(p.Events("disconnect")) == 0
@@ -173,6 +174,11 @@ func (b *broken) hasAll(p *page, k *talk, last int64) {
 		}
 		return slices.DeleteFunc(upTo(last), func(seq int64) bool { return held[seq] })
 	}
+	defer func() {
+		if left := missing(); len(left) > 0 {
+			b.t.Errorf("%s of %d lacks %v", p.user.User.Name, last, left)
+		}
+	}()
 	eventually(b.t, p.user.User.Name+" has heard everything", func() bool { return len(missing()) == 0 })
 	if seqs := p.heardSeqs(k.conversation); stayed && !slices.Equal(seqs, upTo(last)) {
 		b.t.Errorf("%s heard %v", p.user.User.Name, seqs)
