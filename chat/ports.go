@@ -299,8 +299,8 @@ type PositionMove struct {
 	ConversationID ID
 	After          int64
 	UpTo           int64 // clamped to the conversation's lastSeq
-	// Unhurried says that nobody waits for the move, nor is told of it: a store may keep it for some
-	// milliseconds, so that it is written together with others.
+	// Unhurried says that nobody waits for the move, nor is told of it: a store may keep it for a part of
+	// a second, so that it is written together with others.
 	Unhurried bool
 }
 

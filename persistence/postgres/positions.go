@@ -56,11 +56,13 @@ SELECT 2, ord, delivered, read, NULL, NULL, NULL FROM up`
 
 // MovePosition implements chat.PositionStore.
 func (s *Store) MovePosition(ctx context.Context, move chat.PositionMove, done func(chat.PositionResult, error)) {
-	enqueue := s.moves.Enqueue
-	if move.Unhurried {
-		enqueue = s.moves.EnqueueLater
+	if !move.Unhurried || !s.later.add(ctx, move, done) {
+		s.moveNow(ctx, move, done)
 	}
-	enqueue(ctx, groupcommit.Key(move.ConversationID)^groupcommit.Key(move.UserID), move, done)
+}
+
+func (s *Store) moveNow(ctx context.Context, move chat.PositionMove, done func(chat.PositionResult, error)) {
+	s.moves.Enqueue(ctx, groupcommit.Key(move.ConversationID)^groupcommit.Key(move.UserID), move, done)
 }
 
 // execMoves runs a batch: as many statements as the member with the most claims

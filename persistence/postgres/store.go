@@ -86,6 +86,7 @@ type Store struct {
 	moves   *groupcommit.Batcher[chat.PositionMove, chat.PositionResult]
 	closes  *groupcommit.Batcher[closing, struct{}]
 	settler *settler
+	later   *laterMoves
 
 	closing sync.Once
 	closed  atomic.Bool
@@ -123,7 +124,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		Observer: opts.Observe.For(meter.Sends), Span: "store.send",
 	}, s.execSends)
 	s.moves = groupcommit.New(groupcommit.Options{
-		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512, Gather: moveGather,
+		Shards: opts.MoveShards, QueueBound: perShard(opts.QueueBound, opts.MoveShards), MaxBatch: 512,
 		Observer: opts.Observe.For(meter.Positions), Span: "store.position",
 	}, s.execMoves)
 	s.closes = groupcommit.New(groupcommit.Options{
@@ -131,6 +132,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 		Observer: opts.Observe.For(meter.Outbox),
 	}, s.execCloses)
 	s.settler = newSettler(s)
+	s.later = newLaterMoves(s.moveNow)
 	return s, nil
 }
 
@@ -138,11 +140,6 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 // leaves it together with others. At a few hundred messages a second it would else be a
 // transaction for each.
 const closeGather = 20 * time.Millisecond
-
-// moveGather is how long the move of a position that nobody is told of may wait for others: the
-// members of a large group acknowledge a message within some ten milliseconds, and a
-// transaction for each few of them is what the message would cost most.
-const moveGather = 25 * time.Millisecond
 
 func perShard(bound, shards int) int { return max(bound/shards, 1) }
 
@@ -254,6 +251,7 @@ func (s *Store) Ping(ctx context.Context) error { return interpret(s.read.Ping(c
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.sends.Close()
+		s.later.close()
 		s.moves.Close()
 		s.closes.Close()
 		s.settler.close()
