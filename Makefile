@@ -16,6 +16,8 @@ HELM        := $(BIN)/helm-$(HELM_VERSION)
 KUBECTL_VALIDATE_VERSION := v0.0.4
 KUBECTL_VALIDATE := $(BIN)/kubectl-validate-$(KUBECTL_VALIDATE_VERSION)
 CYCLONEDX   := $(BIN)/cyclonedx-gomod-$(CYCLONEDX_VERSION)
+CENTRIFUGO_VERSION  := v6.9.1
+CENTRIFUGO  := $(BIN)/centrifugo-$(CENTRIFUGO_VERSION)
 
 # Packages to test, and more flags for go test.
 PKG   ?= ./...
@@ -82,8 +84,8 @@ bench-nodes: ## Measure what several nodes cost, write docs/benchmarks/nodes.md 
 	@mkdir -p docs/benchmarks
 	$(GO) run ./bench/nodes -write docs/benchmarks/nodes.md $(FLAGS)
 
-bench: bench/peer-node/node_modules/.package-lock.json ## Measure the gateway beside its Node peer, write docs/benchmarks.md (BENCH='-rounds 1' and more)
-	$(GO) run ./bench/gateway $(BENCH)
+bench: bench/peer-node/node_modules/.package-lock.json $(CENTRIFUGO) ## Measure the gateway beside its peers, write docs/benchmarks.md (BENCH='-rounds 1' and more)
+	$(GO) run ./bench/gateway -centrifugo $(CENTRIFUGO) $(BENCH)
 
 soak: ## Break three nodes at random for ten minutes, check what is left (SOAK=1h SEED=N FLAGS='-users 60')
 	@mkdir -p $(BIN)
@@ -127,6 +129,14 @@ $(CYCLONEDX):
 	@mkdir -p $(BIN)
 	@GOBIN=$(BIN) GOFLAGS= $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_VERSION)
 	@mv $(BIN)/cyclonedx-gomod $@
+
+# A peer that `make bench` can do without: where it cannot be had, the benchmark says so.
+$(CENTRIFUGO):
+	@mkdir -p $(BIN)
+	@echo "Building Centrifugo $(CENTRIFUGO_VERSION), once"
+	@if GOBIN=$(BIN) GOFLAGS= $(GO) install github.com/centrifugal/centrifugo/v6@$(CENTRIFUGO_VERSION); \
+	then mv $(BIN)/centrifugo $@; \
+	else echo "Centrifugo cannot be built here; going on without it"; fi
 
 test-deps: js-clients page system-deps # what the tests start
 

@@ -4,6 +4,8 @@
 // writes it (bench/peer-node), by `xabar loadtest`'s engine: PostgreSQL (fsync on), Redis
 // and one or two nodes of each, alternating in rounds. What counts is the CPU time of all
 // server processes for a unit of work, and the ratio to the better peer within a round.
+// Groups without acknowledgements are measured beside Centrifugo too, which fans out and
+// does nothing else.
 //
 //	make bench [BENCH='-rounds 1 -duration 5s -only direct']
 //
@@ -33,6 +35,8 @@ type config struct {
 	only     string
 	out      string
 	skip     string
+
+	centrifugo string // its binary; empty: none
 }
 
 func main() {
@@ -42,6 +46,7 @@ func main() {
 	flag.StringVar(&c.only, "only", "", "measurements whose names contain this")
 	flag.StringVar(&c.skip, "skip", "", "servers to leave out, by the start of their names")
 	flag.StringVar(&c.out, "out", "docs/benchmarks.md", "report to write; empty: none")
+	flag.StringVar(&c.centrifugo, "centrifugo", "", "binary of Centrifugo; without it, group measurements go on without it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, &c)
@@ -56,7 +61,10 @@ func run(ctx context.Context, c *config) (err error) {
 	if err := raiseFileLimit(); err != nil {
 		return err
 	}
-	b, err := setUp(ctx)
+	if err := c.findCentrifugo(); err != nil {
+		return err
+	}
+	b, err := setUp(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -71,11 +79,9 @@ func run(ctx context.Context, c *config) (err error) {
 			if !strings.Contains(m.name, c.only) {
 				continue
 			}
-			for i := range sides {
-				s := &sides[(i+round)%len(sides)] // nobody is always the first
-				if c.skip != "" && strings.HasPrefix(s.name, c.skip) || m.ours && s != &sides[0] {
-					continue
-				}
+			contestants := c.contestants(&m)
+			for i := range contestants {
+				s := contestants[(i+round)%len(contestants)] // nobody is always the first
 				result, err := b.measure(ctx, s, m)
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", m.name, s.name, err)
@@ -90,9 +96,24 @@ func run(ctx context.Context, c *config) (err error) {
 			}
 		}
 	}
-	fmt.Println("\n" + r.table())
+	fmt.Println("\n" + r.table() + r.besideCentrifugo())
 	return r.faults()
 }
+
+// contestants are those whom a measurement compares.
+func (c *config) contestants(m *measurement) (all []*side) {
+	for i := range sides {
+		if s := &sides[i]; !c.skips(s) && (s.ours() || !m.ours) {
+			all = append(all, s)
+		}
+	}
+	if m.fanOut && c.centrifugo != "" && !c.skips(&centrifugoSide) {
+		all = append(all, &centrifugoSide)
+	}
+	return all
+}
+
+func (c *config) skips(s *side) bool { return c.skip != "" && strings.HasPrefix(s.name, c.skip) }
 
 // raiseFileLimit allows as many open files as this process may ask for; the servers inherit it.
 func raiseFileLimit() error {
@@ -111,6 +132,9 @@ type side struct {
 	desc    func() (*loadtest.Description, error)
 	empty   bool // it makes its own schema
 }
+
+// ours says whether it is what the others are compared with.
+func (s *side) ours() bool { return s == &sides[0] }
 
 const secret = "a secret that only this benchmark uses, 32 bytes"
 

@@ -19,6 +19,7 @@ type measurement struct {
 	nodes   int
 	redis   bool // also with one node
 	ours    bool // no peer does it
+	fanOut  bool // Centrifugo takes part
 	stored  int  // messages that are there before, in other conversations
 	beside  int  // connections that only wait
 	flat    int  // other than 0: the measurement so far from this one is what it is compared with
@@ -56,7 +57,8 @@ func measurements(d time.Duration) []measurement {
 		{name: "direct, 2 nodes, pairs apart, 400 a second", unit: message, nodes: 2, options: direct(2, true, 400), figure: cpu, target: 0.35, p99: 0.7},
 		{name: "group of 1,000, acknowledged, one in flight", unit: delivery, nodes: 1, options: group(1, false), figure: cpu, target: 0.55},
 		{name: "group of 1,000, acknowledged, eight in flight", unit: delivery, nodes: 1, options: group(8, false), figure: cpu, target: 0.4},
-		{name: "group of 1,000, without acknowledgements", unit: delivery, nodes: 1, options: group(1, true), figure: cpu, target: 0.4},
+		{name: "group of 1,000, without acknowledgements", unit: delivery, nodes: 1, fanOut: true, options: group(1, true), figure: cpu, target: 0.4},
+		{name: "group of 1,000, without acknowledgements, eight in flight", unit: delivery, nodes: 1, fanOut: true, options: group(8, true), figure: cpu, target: 0.4},
 		{name: "reconnect storm of 2,000, with sync", unit: "µs CPU a client", nodes: 1, redis: true,
 			options: loadtest.Options{Scenario: "reconnect", Users: 2222, Duration: max(d, 9*time.Second), Jitter: time.Second}, figure: cpu, target: 0.5},
 		{name: "idle connections, memory of the node", unit: "kB a connection", nodes: 1, redis: true,
@@ -66,6 +68,9 @@ func measurements(d time.Duration) []measurement {
 
 // measure starts the servers for one side, runs, and stops them.
 func (b *bench) measure(ctx context.Context, s *side, m measurement) (result *loadtest.Result, err error) {
+	if s == &centrifugoSide {
+		return b.fanOut(ctx, &m)
+	}
 	database, drop, err := b.database(ctx, s.empty)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (r *report) add(m measurement, s *side, result *loadtest.Result) string {
 	for _, f := range result.Faults {
 		fault := fmt.Sprintf("%s %d times", f.Kind, f.Count)
 		text += "; " + fault
-		if s == &sides[0] {
+		if s.ours() {
 			r.ours = append(r.ours, m.name+": "+fault+": "+f.Examples[0])
 		} else {
 			r.wrong[m.name+" "+s.name+" "+f.Kind] = fmt.Sprintf("%s, %s: %s", s.name, m.name, fault)
@@ -105,12 +105,17 @@ func (r *report) spread(measurement, side string, of func(sample) float64) sprea
 	return spreadOf(values)
 }
 
-// ratio is ours to the better peer of the same round.
+// ratio is ours to the better Node peer of the same round.
 func (r *report) ratio(measurement string, of func(sample) float64) spread {
+	return r.ratioTo(measurement, of, sides[1:]...)
+}
+
+// ratioTo is ours to the best of some peers in the same round.
+func (r *report) ratioTo(measurement string, of func(sample) float64, peers ...side) spread {
 	var ratios []float64
 	for i, our := range r.samples[measurement][sides[0].name] {
 		best := 0.0
-		for _, peer := range sides[1:] {
+		for _, peer := range peers {
 			if theirs := r.samples[measurement][peer.name]; i < len(theirs) && (best == 0 || of(theirs[i]) < best) {
 				best = of(theirs[i])
 			}
@@ -127,24 +132,28 @@ func p99Of(s sample) float64    { return s.p99 }
 func p50Of(s sample) float64    { return s.p50 }
 func rateOf(s sample) float64   { return s.rate }
 
+// verdict says whether a ratio is at most what is aimed at; 0 is no target.
+func verdict(ratio spread, target float64) string {
+	switch {
+	case target == 0 || ratio.median == 0:
+		return ""
+	case ratio.median <= target:
+		return fmt.Sprintf("at most %g: met", target)
+	}
+	return fmt.Sprintf("at most %g: missed", target)
+}
+
 // table is Markdown.
 func (r *report) table() string {
 	var b strings.Builder
 	b.WriteString("| | xabar | node, cte | node, steps | ratio | target |\n|---|---|---|---|---|---|\n")
 	line := func(title string, m measurement, of func(sample) float64, target float64) {
 		ratio := r.ratio(m.name, of)
-		verdict := ""
-		if target > 0 && ratio.median > 0 {
-			verdict = fmt.Sprintf("at most %g: missed", target)
-			if ratio.median <= target {
-				verdict = fmt.Sprintf("at most %g: met", target)
-			}
-		}
 		fmt.Fprintf(&b, "| %s |", title)
 		for _, s := range sides {
 			fmt.Fprintf(&b, " %s |", r.spread(m.name, s.name, of))
 		}
-		fmt.Fprintf(&b, " %s | %s |\n", ratio, verdict)
+		fmt.Fprintf(&b, " %s | %s |\n", ratio, verdict(ratio, target))
 	}
 	for _, m := range r.order {
 		if m.ours {
@@ -225,7 +234,7 @@ PostgreSQL 15, Redis 7 and Node 20.
 
 CPU is that of all server processes together: nodes, PostgreSQL, Redis.
 
-%s
+%s%s
 ## Where it goes
 
 CPU of the gateway's side, µs per unit.
@@ -239,9 +248,9 @@ CPU of the gateway's side, µs per unit.
 
 %s
 
-`, rounds, machine(), r.table(), r.parts(), r.memory(), r.carried(), r.flat())
+`, rounds, r.machine(), r.table(), r.besideCentrifugo(), r.parts(), r.memory(), r.carried(), r.flat())
 	if len(r.wrong) > 0 {
-		b.WriteString("## What the peer did wrong meanwhile\n\nOf the last round in which it happened:\n\n")
+		b.WriteString("## What the peers did wrong meanwhile\n\nOf the last round in which it happened:\n\n")
 		var lines []string
 		for _, text := range r.wrong {
 			lines = append(lines, "* "+text)
@@ -253,7 +262,7 @@ CPU of the gateway's side, µs per unit.
 }
 
 // machine says where and with what it was measured.
-func machine() string {
+func (r *report) machine() string {
 	lines := []string{"* " + time.Now().UTC().Format("2 January 2006"), fmt.Sprintf("* %s, %d CPUs, %s", model(), runtime.NumCPU(), runtime.Version())}
 	for _, command := range [][]string{{"postgres", "--version"}, {"redis-server", "--version"}, {"node", "--version"}, {"uname", "-sr"}} {
 		name := command[0]
@@ -266,6 +275,7 @@ func machine() string {
 		}
 		lines = append(lines, "* "+command[0]+": "+strings.TrimSpace(string(out)))
 	}
+	lines = append(lines, "* centrifugo: "+r.config.centrifugoVersion())
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		lines = append(lines, "* load average at the end: "+strings.Join(strings.Fields(string(load))[:3], " "))
 	}

@@ -31,10 +31,12 @@ type bench struct {
 	postgres *pgtest.Server
 	redis    *redisServer
 	made     int // databases
+
+	centrifugo string // its binary
 }
 
-func setUp(ctx context.Context) (b *bench, err error) {
-	b = &bench{}
+func setUp(ctx context.Context, c *config) (b *bench, err error) {
+	b = &bench{centrifugo: c.centrifugo}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.close())
@@ -92,6 +94,15 @@ func (b *bench) execute(ctx context.Context, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
+// freePort is for servers that cannot choose one themselves.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
+
 // redisServer persists nothing, as a gateway's Redis may.
 type redisServer struct {
 	cmd    *exec.Cmd
@@ -100,14 +111,11 @@ type redisServer struct {
 }
 
 func startRedis(ctx context.Context, dir string) (*redisServer, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	r := &redisServer{port: listener.Addr().(*net.TCPAddr).Port}
-	if err := listener.Close(); err != nil {
-		return nil, err
-	}
+	r := &redisServer{port: port}
 	r.cmd = exec.Command("redis-server", "--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", dir,
 		"--save", "", "--appendonly", "no", "--maxclients", "1000")
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -165,7 +173,8 @@ type process struct {
 const startDeadline = 30 * time.Second
 
 var (
-	listening = regexp.MustCompile(`listening.*?(http://127\.0\.0\.1:\d+)`)
+	// The second is Centrifugo's.
+	listening = regexp.MustCompile(`(?:listening.*?http://|serving .* endpoints on )(127\.0\.0\.1:\d+)`)
 	warning   = regexp.MustCompile(`"level":"(WARN|ERROR)"|Error`)
 )
 
@@ -207,7 +216,7 @@ func watch(log io.ReadCloser, urls chan<- string) {
 	for lines.Scan() {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil && !found {
 			found = true
-			urls <- m[1]
+			urls <- "http://" + m[1]
 		} else if warning.MatchString(lines.Text()) {
 			fmt.Fprintln(os.Stderr, lines.Text())
 		}
