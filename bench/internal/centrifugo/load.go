@@ -3,9 +3,9 @@
 // in a closed loop with a window; a message is done when the sender has its answer and all others have the
 // message; costs are CPU time of the server for each that was received.
 //
-// The server is spoken to in JSON, since Socket.IO is text as well. The sender publishes by its WebSocket:
-// that spares the server an HTTP request for each message. Every member checks that each message comes once
-// and in order.
+// The server is spoken to in JSON, since Socket.IO is text as well. The sender publishes by its WebSocket,
+// which costs the server half of what its HTTP API does (26 and 51 µs a message with one receiver). Every
+// member checks that each message comes once and in order.
 package centrifugo
 
 import (
@@ -38,7 +38,7 @@ const (
 	longest  = time.Minute      // of latencies that are told apart
 
 	// envelope is what stands around a publication's data.
-	envelope = `{"push":{"channel":"` + channel + `","pub":{"data":,"info":{"client":"00000000-0000-0000-0000-000000000000"}}}}`
+	envelope = `{"push":{"channel":"` + channel + `","pub":{"data":,"info":{"user":"","client":"00000000-0000-0000-0000-000000000000"}}}}`
 	minSize  = len(envelope) + 64
 )
 
@@ -57,7 +57,11 @@ func Run(ctx context.Context, o Options) (*loadtest.Result, error) {
 	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
-	return r.measure(ctx)
+	result, err := r.measure(ctx)
+	if err == nil && result.Count(loadtest.Received) == 0 { // costs of nothing are no figures
+		err = fmt.Errorf("centrifugo: no message was received: %+v", result.Faults)
+	}
+	return result, err
 }
 
 // run is one load test.

@@ -76,7 +76,7 @@ func (s *toy) handle(conn net.Conn, c *command) {
 		return
 	}
 	push := `{"push":{"channel":"group","pub":{"data":` + string(c.Publish.Data) +
-		`,"info":{"client":"` + strings.Repeat("c", 36) + `"}}}}`
+		`,"info":{"user":"","client":"` + strings.Repeat("c", 36) + `"}}}}`
 	for i, member := range s.members {
 		for _, text := range s.faulty(i, push) {
 			s.write(member, text)
@@ -87,10 +87,11 @@ func (s *toy) handle(conn net.Conn, c *command) {
 
 // faulty is what a member gets instead of a push.
 func (s *toy) faulty(member int, push string) []string {
-	if member > 0 {
-		return []string{push}
-	}
 	switch {
+	case s.fault == "is mute":
+		return nil
+	case member > 0:
+		return []string{push}
 	case s.fault == "loses" && s.count == 3, s.fault == "reorders" && s.count == 3:
 		s.held = push
 		return nil
@@ -137,5 +138,18 @@ func TestWhatTheServerDoesWrongIsFound(t *testing.T) {
 				t.Errorf("%d answered, %d received by 4 members", answered, received)
 			}
 		})
+	}
+}
+
+func TestARunWithoutMessagesIsAnError(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&toy{fault: "is mute"})
+	defer server.Close()
+	_, err := Run(t.Context(), Options{
+		URL: server.URL, PID: os.Getpid(), Clients: 2, Window: 1, Size: 375,
+		Duration: 50 * time.Millisecond, Settle: 50 * time.Millisecond,
+	})
+	if err == nil || !strings.Contains(err.Error(), "no message was received") {
+		t.Errorf("error %v", err)
 	}
 }
