@@ -226,7 +226,8 @@ counts is the ratio, formed within each round against the better of the peer's t
 Figures are medians of %d rounds, with the lowest and highest.
 
 Repeat it: `+"`make bench`"+` (`+"`BENCH='-rounds 1 -duration 5s -only direct'`"+` is shorter). It needs Linux,
-PostgreSQL 15, Redis 7 and Node 20.
+PostgreSQL 15, Redis 7 and Node 20. It builds Centrifugo from the Go proxy, and goes on without it where
+that fails.
 
 %s
 
