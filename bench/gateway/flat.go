@@ -23,7 +23,7 @@ const (
 
 // flats are measurements of the gateway alone: each of a pair but for one thing.
 func flats(d time.Duration) []measurement {
-	direct := loadtest.Options{Scenario: "direct", Users: fewUsers, Duration: d}
+	direct := loadtest.Options{Scenario: "direct", Users: fewUsers, Duration: d, Warmup: warmUp}
 	beside := idleUsers() - fewUsers
 	return []measurement{
 		{name: fmt.Sprintf("direct, %d pairs, %d messages stored", fewUsers/2, fewMessages), unit: "µs CPU a message", nodes: 1, redis: true, ours: true,

@@ -44,10 +44,10 @@ func gatewayMemory(r *loadtest.Result) (kB float64) {
 func measurements(d time.Duration) []measurement {
 	const message, delivery = "µs CPU a message", "µs CPU a delivery"
 	direct := func(nodes int, apart bool, rate float64) loadtest.Options {
-		return loadtest.Options{Scenario: "direct", Users: 512, Apart: apart, Rate: rate, Duration: d}
+		return loadtest.Options{Scenario: "direct", Users: 512, Apart: apart, Rate: rate, Duration: d, Warmup: warmUp}
 	}
 	group := func(window int, noAcks bool) loadtest.Options {
-		return loadtest.Options{Scenario: "group", Users: 1000, GroupSize: 1000, Window: window, NoAcks: noAcks, Duration: d}
+		return loadtest.Options{Scenario: "group", Users: 1000, GroupSize: 1000, Window: window, NoAcks: noAcks, Duration: d, Warmup: warmUp}
 	}
 	return append([]measurement{
 		{name: "direct, 1 node, 256 pairs, one in flight each", unit: message, nodes: 1, options: direct(1, false, 0), figure: cpu, target: 0.2},
@@ -129,6 +129,9 @@ func (b *bench) measure(ctx context.Context, s *side, m measurement) (result *lo
 	}
 	return result, nil
 }
+
+// warmUp is not measured: compilers and caches of both sides are cold at first.
+const warmUp = 2 * time.Second
 
 // settled is when a node that does nothing has become small: two heartbeats, and the collection of garbage
 // that Go runs every two minutes at least.

@@ -24,7 +24,7 @@ type Options struct {
 	Rate      float64       // open loop: messages (or other units) a second; 0: closed loop
 	Window    int           // closed loop: messages in flight of each sender; default 1
 	Duration  time.Duration // default 30 s
-	Warmup    time.Duration // before it, not measured; default 2 s
+	Warmup    time.Duration // before it, not measured; default none
 	RampUp    time.Duration // over which connections are opened; 0: as fast as it goes
 	Settle    time.Duration // for what is missing at the end; default 10 s
 	Size      int           // bytes of a text; default 100
