@@ -189,8 +189,10 @@ func (t *Telegram) getUpdates(w http.ResponseWriter, r *http.Request) {
 	}
 	deadline := time.NewTimer(time.Duration(q.Timeout) * time.Second)
 	defer deadline.Stop()
-	t.enter(1)
-	defer t.enter(-1)
+	if q.Timeout > 0 { // else it does not wait
+		t.enter(1)
+		defer t.enter(-1)
+	}
 	for {
 		found, news, conflict := t.waiting(q.Offset, q.Limit)
 		if conflict {

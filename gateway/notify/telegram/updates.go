@@ -36,9 +36,10 @@ type Updates struct {
 	log    *slog.Logger
 	holder chat.ID
 
-	offset  int64     // the first update that is not done with
-	renewed time.Time // when the lease was taken
-	pause   time.Duration
+	offset    int64     // the first update that is not done with
+	confirmed int64     // the offset that Telegram has heard of
+	renewed   time.Time // when the lease was taken
+	pause     time.Duration
 
 	pollTime, waitTime time.Duration // shorter in tests
 }
@@ -88,9 +89,22 @@ func (u *Updates) release(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
+	if err := u.confirm(ctx); err != nil {
+		u.log.Debug("Telegram was not told what is done with; the next node gets it again", "error", err)
+	}
 	if _, err := u.store.TakeLease(ctx, leaseName, u.holder, 0); err != nil {
 		u.log.Debug("the lease of Telegram's updates was not given back", "error", err)
 	}
+}
+
+// confirm tells Telegram which updates are done with. Else only the next poll does, and that may be another
+// node's, which would answer them a second time.
+func (u *Updates) confirm(ctx context.Context) error {
+	if u.confirmed == u.offset {
+		return nil
+	}
+	var unread []update
+	return u.bot.call(ctx, outbound.DefaultTimeout, "getUpdates", getUpdates{Offset: u.offset, Limit: 1, Allowed: []string{"message"}}, &unread)
 }
 
 // failed says what is wrong and waits, longer each time.
@@ -155,6 +169,7 @@ func (u *Updates) poll(ctx context.Context) error {
 	if err := u.bot.call(ctx, u.pollTime+outbound.DefaultTimeout, "getUpdates", request, &updates); err != nil {
 		return err
 	}
+	u.confirmed = request.Offset
 	for _, one := range updates {
 		if time.Since(u.renewed) > leaseFresh {
 			if mine, err := u.lease(ctx); err != nil || !mine {
