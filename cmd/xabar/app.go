@@ -251,8 +251,14 @@ func (a *App) Run(ctx context.Context) error {
 	redisCtx, stopRedis := context.WithCancel(hubCtx)
 	defer stopRedis()
 	group.Go(func() error { return a.hub.Run(hubCtx) })
+	shared := make(chan struct{})
 	if redis := a.sharing.redis; redis != nil {
-		group.Go(func() error { return redis.Run(redisCtx) })
+		group.Go(func() error {
+			defer close(shared)
+			return redis.Run(redisCtx)
+		})
+	} else {
+		close(shared)
 	}
 	group.Go(func() error { return a.revoked.Run(failed) })
 	group.Go(func() error { return a.restored.run(failed) })
@@ -272,9 +278,16 @@ func (a *App) Run(ctx context.Context) error {
 	deadline := time.Now().Add(a.cfg.DrainTimeout)
 	ended := make(chan error, 1)
 	go func() {
-		drainErr := a.drain(context.WithoutCancel(ctx), stopRedis, stopHub, func() {
-			stopNotify()
-			<-notified
+		drainErr := a.drain(context.WithoutCancel(ctx), stops{
+			hub:    stopHub,
+			notify: func(context.Context) { stopNotify(); <-notified },
+			redis: func(ctx context.Context) {
+				stopRedis()
+				select { // presence stores last times at its end
+				case <-shared:
+				case <-ctx.Done():
+				}
+			},
 		})
 		err := errors.Join(group.Wait(), drainErr)
 		// The last spans have ended. What can't be sent with the time that is left is lost.
@@ -301,10 +314,16 @@ func serve(server *http.Server, listener net.Listener) error {
 	return nil
 }
 
+// stops end parts of a running App; those with a context wait until the part has ended.
+type stops struct {
+	hub           func()
+	notify, redis func(context.Context)
+}
+
 // drain ends the node in the order in which nothing is lost: not ready, clients sent
 // elsewhere, connections closed, requests finished, what is queued stored, and last the
 // address on which all this could be watched.
-func (a *App) drain(ctx context.Context, stopRedis, stopHub, stopNotify func()) error {
+func (a *App) drain(ctx context.Context, stop stops) error {
 	start := time.Now()
 	a.log.Info("draining", "connections", a.io.Engine().Sockets())
 	// What it cuts off has the rest of the time to end.
@@ -321,12 +340,12 @@ func (a *App) drain(ctx context.Context, stopRedis, stopHub, stopNotify func()) 
 	step("close connections", a.io.Shutdown(ctx))
 	step("finish requests", a.public.Shutdown(ctx))
 	step("finish sends", a.service.Settle(ctx))
-	stopNotify()
+	stop.notify(ctx)
 	step("close the queue of notifications", a.notify.Close())
-	stopRedis()
+	stop.redis(ctx)
 	step("store who was here last", a.sharing.close())
 	step("close the store", a.store.Close())
-	stopHub()
+	stop.hub()
 	step("close the admin address", a.admin.Shutdown(ctx))
 	a.log.Info("stopped", "took", time.Since(start).Round(time.Millisecond).String())
 	return errors.Join(errs...)

@@ -200,6 +200,9 @@ func TestADrainUnderLoadLosesNothing(t *testing.T) {
 			t.Errorf("draining took %v", took)
 		}
 		t.Logf("%v connections were drained in %v, at %.0f messages/s", before, took.Round(time.Millisecond), float64(b.sent.Load()-sent)/took.Seconds())
+		if log := c.nodes[0].gateway.Log(); strings.Contains(log, "last times were not stored") {
+			t.Error("the node ended before it had stored who was there last")
+		}
 		eventually(t, "everybody is at the other node", func() bool {
 			return c.nodes[1].metric("xabar_connections") == connections+2*pairs
 		})
