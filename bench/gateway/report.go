@@ -223,7 +223,7 @@ func (r *report) write(path string, rounds int) error {
 The gateway beside a chat server as a good Node team writes it (`+"`bench/peer-node`"+`: socket.io, its Redis
 adapter, pg), with the same PostgreSQL (fsync on), Redis, load and machine, alternating. What
 counts is the ratio, formed within each round against the better of the peer's two variants.
-Figures are medians of %d rounds, with the lowest and highest.
+Figures are medians over the rounds (%d), with the lowest and highest.
 
 Repeat it: `+"`make bench`"+` (`+"`BENCH='-rounds 1 -duration 5s -only direct'`"+` is shorter). It needs Linux,
 PostgreSQL 15, Redis 7 and Node 20. It builds Centrifugo from the Go proxy, and goes on without it where
