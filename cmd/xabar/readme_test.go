@@ -25,12 +25,7 @@ func readme(t *testing.T) string {
 // readmeCode is the code block that the README marks with this name.
 func readmeCode(t *testing.T, name string) string {
 	t.Helper()
-	_, rest, found := strings.Cut(readme(t), "<!-- run by a test, as it stands: "+name+" -->\n```js\n")
-	code, _, ended := strings.Cut(rest, "```\n")
-	if !found || !ended {
-		t.Fatalf("the README has no block %s", name)
-	}
-	return code
+	return testkit.DocBlock(t, "README.md", name)
 }
 
 // serveFlags are the flags of `xabar serve`, in order.

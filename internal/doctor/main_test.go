@@ -1,28 +1,16 @@
 package doctor
 
 import (
-	"fmt"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"xabar/internal/testkit"
 	"xabar/internal/testkit/pgtest"
 )
 
-func TestMain(m *testing.M) {
-	code := pgtest.Main(m)
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { testkit.Main(m, pgtest.StopShared) }
 
 // find gives the one finding of this section and name.
 func find(t *testing.T, r *Report, section, name string) Finding {

@@ -13,17 +13,7 @@ import (
 // dialectGuide is a block that the guide marks with this name.
 func dialectGuide(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(), "docs", "guides", "dialects.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "<!-- run by a test, as it stands: "+name+" -->\n```")
-	_, rest, fenced := strings.Cut(rest, "\n")
-	block, _, closed := strings.Cut(rest, "\n```\n")
-	if !found || !fenced || !closed {
-		t.Fatalf("the guide has no block %s", name)
-	}
-	return block + "\n"
+	return testkit.DocBlock(t, "docs/guides/dialects.md", name)
 }
 
 // tutorialDir is a folder with the guide's description in it.

@@ -19,17 +19,7 @@ import (
 // nodesGuide is a block that the guide marks with this name, on ports that are free.
 func nodesGuide(t *testing.T, name string, ports *strings.Replacer) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(), "docs", "guides", "several-nodes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut(string(text), "<!-- run by a test, as it stands: "+name+" -->\n```")
-	_, rest, fenced := strings.Cut(rest, "\n")
-	block, _, closed := strings.Cut(rest, "\n```\n")
-	if !ok || !fenced || !closed {
-		t.Fatalf("the guide has no block %s", name)
-	}
-	return ports.Replace(block + "\n")
+	return ports.Replace(testkit.DocBlock(t, "docs/guides/several-nodes.md", name))
 }
 
 // The guide's own commands, beside its text: two plain processes, and a user on each.

@@ -5,25 +5,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"xabar/gateway/notify/webhook"
+	"xabar/internal/testkit"
 )
 
 // The receiver in the guide believes what is signed here, and nothing else.
 func TestTheGuidesReceiverBelievesUs(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../../docs/guides/webhooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, begun := strings.Cut(string(guide), "<!-- run by a test, as it stands: webhook -->\n```js\n")
-	code, _, ended := strings.Cut(rest, "```\n")
-	if !begun || !ended {
-		t.Fatal("the guide has no receiver")
-	}
+	code := testkit.DocBlock(t, "docs/guides/webhooks.md", "webhook")
 	file := filepath.Join(t.TempDir(), "believe.mjs")
 	code += `
 const [id, at, signature, body, key] = process.argv.slice(2);

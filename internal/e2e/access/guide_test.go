@@ -14,17 +14,7 @@ import (
 // guideBlock is a block that the guide marks with this name.
 func guideBlock(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(), "docs", "guides", "your-own-tokens.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut(string(text), "<!-- run by a test, as it stands: "+name+" -->\n```")
-	_, rest, fenced := strings.Cut(rest, "\n")
-	block, _, closed := strings.Cut(rest, "\n```\n")
-	if !ok || !fenced || !closed {
-		t.Fatalf("the guide has no block %s", name)
-	}
-	return block + "\n"
+	return testkit.DocBlock(t, "docs/guides/your-own-tokens.md", name)
 }
 
 // The guide's steps, as a newcomer takes them: nothing but what stands there.

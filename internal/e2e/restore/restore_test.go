@@ -30,15 +30,6 @@ type obj = map[string]any
 // guide runs a block of the guide, as it stands, in a folder where `xabar` is on the PATH.
 func guide(t *testing.T, name, dir string, env ...string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(testkit.Root(), "docs", "guides", "backup.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut(string(text), "<!-- run by a test, as it stands: "+name+" -->\n```sh\n")
-	block, _, closed := strings.Cut(rest, "\n```\n")
-	if !ok || !closed {
-		t.Fatalf("the guide has no block %s", name)
-	}
 	programs := t.TempDir()
 	xabar, err := testkit.Binary()
 	if err != nil {
@@ -51,7 +42,7 @@ func guide(t *testing.T, name, dir string, env ...string) {
 	if pgDump, err := pgtest.Binary("pg_dump"); err == nil {
 		path = append(path, filepath.Dir(pgDump))
 	}
-	cmd := exec.CommandContext(testkit.Context(t), "sh", "-euc", block)
+	cmd := exec.CommandContext(testkit.Context(t), "sh", "-euc", testkit.DocBlock(t, "docs/guides/backup.md", name))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+strings.Join(append(path, os.Getenv("PATH")), ":"))
 	cmd.Env = append(cmd.Env, env...)
