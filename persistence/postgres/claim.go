@@ -87,11 +87,7 @@ func (c *claim) readRow(r row) {
 		return
 	}
 	c.found, c.delivered, c.seen, c.lastSeq, c.memberCount = true, r.int(2), r.int(3), r.int(4), r.int(5)
-	c.peer = nil
-	if !r.null(6) {
-		peer := r.id(6)
-		c.peer = &peer
-	}
+	c.peer = r.optionalID(6)
 }
 
 // answer gives each move its own part of what the claim moved.

@@ -87,6 +87,11 @@ func (s *Store) moveRound(ctx context.Context, claims []*claim) error {
 		for _, c := range claims {
 			c.found, c.moved = false, false
 		}
+		if len(claims) == 1 && claims[0].plain() {
+			if err := s.moveOne(ctx, claims[0], now); err != nil || claims[0].found {
+				return err
+			}
+		}
 		return runBinary(ctx, s.write, moveStatement, moveParams(claims, now), func(r row) { claims[r.int(1)-1].readRow(r) })
 	})
 	if err != nil {

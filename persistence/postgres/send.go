@@ -119,9 +119,14 @@ func textError(text string) error {
 	return chat.Errorf(chat.CodeTextTooLong, "")
 }
 
-// sendOnce runs sendSQL and reads its rows into b.
+// sendOnce runs a statement that stores b, and reads its rows.
 func (s *Store) sendOnce(ctx context.Context, b *sendBatch) error {
 	b.reset()
+	if b.plain() {
+		if err := s.sendOne(ctx, b); err != nil || b.good > 0 {
+			return err
+		}
+	}
 	return runBinary(ctx, s.write, sendStatement, b.params(s), b.read)
 }
 
@@ -231,11 +236,7 @@ func (b *sendBatch) read(r row) {
 }
 
 func (b *sendBatch) readItem(i int, r row) {
-	it := sentItem{status: r.int(2), delivered: r.int(3), read: r.int(4)}
-	if !r.null(8) {
-		peer := r.id(8)
-		it.peer = &peer
-	}
+	it := sentItem{status: r.int(2), delivered: r.int(3), read: r.int(4), peer: r.optionalID(8)}
 	switch it.status {
 	case statusGood:
 		b.good++

@@ -29,7 +29,7 @@ type Options struct {
 	Logger *slog.Logger // default slog.Default
 
 	ReadConns  int // connections for everything but the queues; default 12
-	SendShards int // send batches that run at once, a connection each; default 2 to 4, by the cores
+	SendShards int // send batches that run at once, a connection each; default one for two cores, at most 4
 	MoveShards int // position batches that run at once, a connection each; default half of them
 	QueueBound int // sends, and moves, that can wait in all; default 16,384 each
 
@@ -49,12 +49,13 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	// More shards hide more of a commit's wait, fewer make fuller batches.
-	shards := min(max(runtime.GOMAXPROCS(0), 2), 4)
+	// More shards hide more of a commit's wait, fewer make fuller batches: on two cores two shards carry
+	// no more than one, and cost PostgreSQL an eighth more for each message.
+	shards := min(max(runtime.GOMAXPROCS(0)/2, 1), 4)
 	defaults := []struct {
 		value *int
 		or    int
-	}{{&o.ReadConns, 12}, {&o.SendShards, shards}, {&o.MoveShards, shards / 2}, {&o.QueueBound, 16384}}
+	}{{&o.ReadConns, 12}, {&o.SendShards, shards}, {&o.MoveShards, max(shards/2, 1)}, {&o.QueueBound, 16384}}
 	for _, d := range defaults {
 		if *d.value <= 0 {
 			*d.value = d.or
@@ -226,16 +227,19 @@ func prepareQueued(ctx context.Context, conn *pgx.Conn) error {
 
 // queuedStatements are what the write pool's connections run, by name.
 var queuedStatements = map[string]string{
-	sendStatement: sendSQL, racedStatement: racedSQL, moveStatement: moveSQL, closeStatement: closeSQL,
-	closeDueStatement: closeDueSQL,
+	sendStatement: sendSQL, sendOneStatement: sendOneSQL, racedStatement: racedSQL,
+	moveStatement: moveSQL, moveOneStatement: moveOneSQL,
+	closeStatement: closeSQL, closeDueStatement: closeDueSQL,
 }
 
 // Names of the queued statements.
 const (
-	sendStatement  = "xabar_send"
-	racedStatement = "xabar_raced"
-	moveStatement  = "xabar_move"
-	closeStatement = "xabar_close"
+	sendStatement    = "xabar_send"
+	sendOneStatement = "xabar_send_one"
+	racedStatement   = "xabar_raced"
+	moveStatement    = "xabar_move"
+	moveOneStatement = "xabar_move_one"
+	closeStatement   = "xabar_close"
 	// With members who are absent.
 	closeDueStatement = "xabar_close_due"
 )

@@ -106,6 +106,14 @@ func (r row) id(i int) (id chat.ID) {
 	return id
 }
 
+func (r row) optionalID(i int) *chat.ID {
+	if r[i] == nil {
+		return nil
+	}
+	id := r.id(i)
+	return &id
+}
+
 func (r row) time(i int) chat.Time { return chat.At(time.UnixMicro(r.int(i) + epoch)) }
 
 func (r row) optionalTime(i int) *chat.Time {
