@@ -300,7 +300,7 @@ type PositionMove struct {
 	After          int64
 	UpTo           int64 // clamped to the conversation's lastSeq
 	// Unhurried says that nobody waits for the move, nor is told of it: a store may keep it for a part of
-	// a second, so that it is written together with others.
+	// a second, so that it is written together with others, but not beyond HurryPositions.
 	Unhurried bool
 }
 
@@ -327,6 +327,8 @@ type PositionStore interface {
 	//
 	// Errors: not_found, overloaded, timeout, unavailable.
 	MovePosition(ctx context.Context, move PositionMove, done func(PositionResult, error))
+	// HurryPositions queues what is kept of the user's unhurried moves. It returns at once.
+	HurryPositions(user ID)
 	// Receipts says who of the others has the message. Errors: not_found.
 	Receipts(ctx context.Context, user, conversation ID, seq int64, page PageRequest) (Page[Receipt], error)
 }

@@ -35,6 +35,10 @@ func (s *Service) Acknowledge(ctx context.Context, a Acknowledgement, done func(
 	s.move(ctx, move, a.Socket, done)
 }
 
+// DeviceLeft is called when a device has acknowledged its last. When it comes back it is caught up from
+// the stored position, which must not be behind what it has said.
+func (s *Service) DeviceLeft(user ID) { s.store.HurryPositions(user) }
+
 // MarkRead moves the caller's read position (and with it the delivered one) up
 // to and including seq, clamped to lastSeq. done is called exactly once and must
 // not block. Errors: as MarkDelivered.
@@ -81,7 +85,7 @@ func (s *Service) publishPosition(ctx context.Context, within Span, event Positi
 		span.Int("xabar.message.seq", event.Seq)
 		event.Trace = span.Context()
 	}
-	s.publish(ctx, event)
+	s.publish(ctx, &event)
 	EndSpan(span, nil)
 }
 

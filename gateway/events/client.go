@@ -412,6 +412,7 @@ func (c *client) expiring(notice time.Duration) {
 func (h *Hub) disconnected(s *socketio.Socket, reason string) {
 	c := clientOf(s)
 	c.closed.Store(true)
+	h.service.DeviceLeft(c.user.ID)
 	h.log.Debug("a socket has ended", c.who(), "reason", reason)
 	h.setInitialising(c, false)
 	c.mu.Lock()

@@ -92,6 +92,8 @@ func (s *quickStore) MovePosition(_ context.Context, move chat.PositionMove, don
 	done(chat.PositionResult{NewDelivered: move.UpTo, OldDelivered: move.UpTo, LastSeq: move.UpTo}, nil)
 }
 
+func (s *quickStore) HurryPositions(chat.ID) {}
+
 func (s *quickStore) CloseOutbox(chat.OutboxKey, ...chat.Due) {}
 
 func (s *quickStore) ClaimOutbox(context.Context, int) ([]chat.OutboxEvent, error) { return nil, nil }

@@ -12,7 +12,7 @@ const (
 	// moveGather is how long the move of a position that nobody is told of is kept, to be written with
 	// what the member acknowledges meanwhile. In a large group a row for each member and message is what
 	// a message would cost most. What a crash takes along, the next catch-up brings again.
-	moveGather = 250 * time.Millisecond
+	moveGather = 500 * time.Millisecond
 	// maxLater members' moves are kept; those of others are written at once.
 	maxLater = 100_000
 	// laterTogether of them are given to the queue before it is waited for: others shall find room there.
@@ -26,7 +26,8 @@ type laterMoves struct {
 
 	mu      sync.Mutex // guards what follows
 	moves   map[memberKey]*laterMove
-	timer   *time.Timer // runs while there are moves
+	of      map[chat.ID][]memberKey // those of a user
+	timer   *time.Timer             // runs while there are moves
 	closed  bool
 	writing sync.WaitGroup // timers that run
 
@@ -41,7 +42,7 @@ type laterMove struct {
 }
 
 func newLaterMoves(enqueue func(context.Context, chat.PositionMove, func(chat.PositionResult, error))) *laterMoves {
-	return &laterMoves{enqueue: enqueue, moves: map[memberKey]*laterMove{}}
+	return &laterMoves{enqueue: enqueue, moves: map[memberKey]*laterMove{}, of: map[chat.ID][]memberKey{}}
 }
 
 // add keeps a move, or says that it has to be written now: it does not touch what is kept of the
@@ -57,6 +58,7 @@ func (l *laterMoves) add(ctx context.Context, move chat.PositionMove, done func(
 		return false
 	}
 	l.moves[key] = &laterMove{context.WithoutCancel(ctx), move, []func(chat.PositionResult, error){done}}
+	l.of[move.UserID] = append(l.of[move.UserID], key)
 	if l.timer == nil {
 		l.writing.Add(1)
 		l.timer = time.AfterFunc(moveGather, l.flush)
@@ -93,8 +95,24 @@ func (l *laterMoves) take() map[memberKey]*laterMove {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	moves := l.moves
-	l.moves, l.timer = map[memberKey]*laterMove{}, nil
+	l.moves, l.of, l.timer = map[memberKey]*laterMove{}, map[chat.ID][]memberKey{}, nil
 	return moves
+}
+
+// hurry writes what is kept of a user. It does not wait for it.
+func (l *laterMoves) hurry(user chat.ID) {
+	l.mu.Lock()
+	keys := l.of[user]
+	moves := make([]*laterMove, len(keys))
+	for i, key := range keys {
+		moves[i] = l.moves[key]
+		delete(l.moves, key)
+	}
+	delete(l.of, user)
+	l.mu.Unlock()
+	for _, m := range moves {
+		l.enqueue(m.ctx, m.move, m.answer)
+	}
 }
 
 // write returns when all has been answered.

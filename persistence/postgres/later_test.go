@@ -78,11 +78,22 @@ func TestLaterMovesAreWrittenTogether(t *testing.T) {
 		if !add(7, 8) {
 			t.Error("nothing is kept after the first time")
 		}
+		l.hurry(chat.NewID())
+		if q.delivered != 7 {
+			t.Error("another user's device has left, and the move was written")
+		}
+		l.hurry(user)
+		if q.delivered != 8 {
+			t.Errorf("the device has left, and the position is at %d", q.delivered)
+		}
+		if !add(8, 9) {
+			t.Error("nothing is kept after the device has left")
+		}
 		l.close()
-		if q.delivered != 8 || time.Since(before) != 0 {
+		if q.delivered != 9 || time.Since(before) != 0 {
 			t.Errorf("closing left the position at %d after %v", q.delivered, time.Since(before))
 		}
-		if add(8, 9) {
+		if add(9, 10) {
 			t.Error("something is kept after the end")
 		}
 	})

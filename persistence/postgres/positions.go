@@ -61,6 +61,9 @@ func (s *Store) MovePosition(ctx context.Context, move chat.PositionMove, done f
 	}
 }
 
+// HurryPositions implements chat.PositionStore.
+func (s *Store) HurryPositions(user chat.ID) { s.later.hurry(user) }
+
 func (s *Store) moveNow(ctx context.Context, move chat.PositionMove, done func(chat.PositionResult, error)) {
 	s.moves.Enqueue(ctx, groupcommit.Key(move.ConversationID)^groupcommit.Key(move.UserID), move, done)
 }

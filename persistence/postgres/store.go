@@ -138,9 +138,9 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 }
 
 // closeGather is how long a message may stay in the outbox after its fan-out so that it
-// leaves it together with others. At a few hundred messages a second it would else be a
-// transaction for each.
-const closeGather = 20 * time.Millisecond
+// leaves it together with others: much less than its lease, and than a notification waits. At a few
+// hundred messages a second it would else be a transaction for each.
+const closeGather = 100 * time.Millisecond
 
 func perShard(bound, shards int) int { return max(bound/shards, 1) }
 

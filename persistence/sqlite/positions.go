@@ -11,6 +11,9 @@ func (s *Store) MovePosition(ctx context.Context, move chat.PositionMove, done f
 	s.batcher.Enqueue(ctx, 0, request{move: &move}, func(res result, err error) { done(res.move, err) })
 }
 
+// HurryPositions has nothing to do: every move goes with the next batch.
+func (s *Store) HurryPositions(chat.ID) {}
+
 type memberKey struct{ conversation, user chat.ID }
 
 // moveAll runs the batch's moves, those of one member together: each gets an

@@ -38,6 +38,29 @@ var positionCases = map[string]func(*env){
 		}
 		e.positions(b, c, 7, 7)
 	},
+	"positions/Unhurried": func(e *env) {
+		a, b, c := e.pair()
+		e.fill(a, c, 2)
+		var answers []<-chan moved
+		for after := range int64(2) {
+			answers = append(answers, startMove(e.ctx, e.store, chat.PositionMove{
+				Kind: chat.Delivered, UserID: b, ConversationID: c, After: after, UpTo: after + 1, Unhurried: true,
+			}))
+		}
+		e.store.HurryPositions(b)
+		var last int64
+		for _, answer := range answers {
+			r := wait(e, answer)
+			if r.err != nil {
+				e.Fatal(r.err)
+			}
+			last = r.NewDelivered
+		}
+		if last != 2 {
+			e.Errorf("the last answer says that delivered is %d", last)
+		}
+		e.positions(b, c, 2, 0)
+	},
 	"positions/GapWaits": func(e *env) {
 		a, b, c := e.pair()
 		e.fill(a, c, 8)
