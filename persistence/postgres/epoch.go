@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"xabar/chat"
@@ -68,61 +67,4 @@ func keptFromUs(err error) bool {
 func (s *Store) RenewEpoch(ctx context.Context) (chat.ID, error) {
 	epoch := uuid.New()
 	return epoch, s.do(ctx, renewEpochSQL, epoch[:])
-}
-
-// What a row of checkSQL is about.
-const (
-	rowEpoch = iota
-	rowGone
-	rowReset
-	rowNews
-)
-
-// checkSQL compares the positions $2 to $5 with what is stored, by three look-ups in indexes for
-// each, and tells of those that are news to the user ($1), or not of this history. A position
-// names no message by the zero id.
-const checkSQL = `
-SELECT ` + epochColumn + `, 0 FROM secrets WHERE name = 'epoch'
-UNION ALL
-SELECT i.conv, CASE WHEN m.delivered IS NULL THEN 1
-                    WHEN i.seq > c.last_seq OR i.version > c.version OR x.id <> i.id THEN 2
-                    ELSE 3 END
-FROM unnest($2::uuid[], $3::int8[], $4::int8[], $5::uuid[]) AS i (conv, seq, version, id)
-LEFT JOIN LATERAL (
-  SELECT y.last_delivered_seq AS delivered FROM members y WHERE y.conversation_id = i.conv AND y.user_id = $1 LIMIT 1) m ON true
-LEFT JOIN LATERAL (SELECT y.last_seq, y.version FROM conversations y WHERE y.id = i.conv LIMIT 1) c ON true
-LEFT JOIN LATERAL (
-  SELECT y.id FROM messages y WHERE y.conversation_id = i.conv AND y.seq = i.seq
-    AND i.id <> '00000000-0000-0000-0000-000000000000' LIMIT 1) x ON true
-WHERE m.delivered IS NULL OR i.seq > m.delivered OR i.version > c.version OR x.id <> i.id`
-
-// CheckPositions implements chat.EpochStore.
-func (s *Store) CheckPositions(ctx context.Context, user chat.ID, positions map[chat.ID]chat.SyncPosition) (chat.PositionCheck, error) {
-	var check chat.PositionCheck
-	n := len(positions)
-	ids, messages := make([]chat.ID, 0, n), make([]chat.ID, 0, n)
-	seqs, versions := make([]int64, 0, n), make([]int64, 0, n)
-	for id, held := range positions {
-		ids, messages = append(ids, id), append(messages, held.ID)
-		seqs, versions = append(seqs, held.Seq), append(versions, held.Version)
-	}
-	_, err := collect(ctx, s, func(rows pgx.Rows) (struct{}, error) {
-		var id chat.ID
-		var kind int
-		if err := rows.Scan(&id, &kind); err != nil {
-			return struct{}{}, err
-		}
-		switch kind {
-		case rowEpoch: // the first row, also of a repeated query
-			check = chat.PositionCheck{Epoch: id}
-		case rowGone:
-			check.Gone = append(check.Gone, id)
-		case rowReset:
-			check.Reset = append(check.Reset, id)
-		case rowNews:
-			check.News = append(check.News, id)
-		}
-		return struct{}{}, nil
-	}, checkSQL, user, ids, seqs, versions, messages)
-	return check, err
 }

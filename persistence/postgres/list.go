@@ -115,46 +115,6 @@ func (s *Store) UnreadTotals(ctx context.Context, users []chat.ID) (map[chat.ID]
 	return totals, interpret(err)
 }
 
-// sessionSQL: what is undelivered is never settled.
-const sessionSQL = `
-WITH ` + looseSQL + `
-SELECT 1, unread, loose, (SELECT ` + epochColumn + ` FROM secrets WHERE name = 'epoch') FROM total
-UNION ALL
-SELECT 2, 0, 0, conversation_id FROM members WHERE user_id = $1 AND peer_id IS NULL
-UNION ALL
-SELECT 3, last_delivered_seq, last_seq, conversation_id FROM loose WHERE last_delivered_seq < last_seq`
-
-// Session implements chat.ConversationStore.
-func (s *Store) Session(ctx context.Context, user chat.ID) (chat.Session, error) {
-	var session chat.Session
-	var loose int64
-	_, err := collect(ctx, s, func(rows pgx.Rows) (struct{}, error) {
-		var kind int
-		var a, b int64
-		var id *chat.ID
-		if err := rows.Scan(&kind, &a, &b, &id); err != nil {
-			return struct{}{}, err
-		}
-		switch kind {
-		case 1: // the first row, also of a repeated query
-			session, loose = chat.Session{UnreadTotal: a}, b
-			if id != nil {
-				session.Epoch = *id
-			}
-		case 2:
-			session.Groups = append(session.Groups, *id)
-		case 3:
-			session.Undelivered = append(session.Undelivered, chat.Undelivered{ConversationID: *id, LastDeliveredSeq: a, LastSeq: b})
-		}
-		return struct{}{}, nil
-	}, sessionSQL, user, s.now())
-	if err != nil {
-		return chat.Session{}, err
-	}
-	s.settler.noticed(user, loose)
-	return session, nil
-}
-
 // lockOf is a user's advisory lock.
 func lockOf(user chat.ID) int64 {
 	return int64(binary.BigEndian.Uint64(user[8:]) ^ binary.BigEndian.Uint64(user[:8]))

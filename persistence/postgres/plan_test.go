@@ -13,7 +13,7 @@ import (
 // planned are the statements whose plan must not depend on the size of the tables.
 var planned = map[string]string{
 	"send": sendSQL, "send one": sendOneSQL, "raced": racedSQL, "move": moveSQL, "move one": moveOneSQL, "close": closeSQL, "claim": claimSQL,
-	"list": listSQL, "unread": `WITH ` + looseSQL + ` SELECT unread, loose FROM total`, "session": sessionSQL, "unread of several": unreadTotalsSQL,
+	"list": listSQL, "unread": `WITH ` + looseSQL + ` SELECT unread, loose FROM total`, "session": sessionsSQL, "unread of several": unreadTotalsSQL,
 	"history before": historyBefore, "history after": historyAfter, "sync": syncSQL, "check": checkSQL, "receipts": receiptsSQL,
 	"settle": settleSQL, "open": openSQL, "direct": directSQL, "number": numberSQL, "direct receipts": directReceiptsSQL,
 	"close with absent": closeDueSQL, "behind": behindSQL, "undelivered": undeliveredSQL, "left": leftSQL, "claim due": claimDueSQL,

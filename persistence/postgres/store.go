@@ -21,6 +21,7 @@ import (
 	"xabar/migrations"
 	"xabar/persistence/groupcommit"
 	"xabar/persistence/meter"
+	"xabar/persistence/readshare"
 )
 
 // Options tune a Store. Zero values take the defaults.
@@ -89,6 +90,9 @@ type Store struct {
 	settler *settler
 	later   *laterMoves
 
+	sessions *readshare.Group[chat.ID, openedSession]
+	checks   *readshare.Group[heldPositions, checked]
+
 	closing sync.Once
 	closed  atomic.Bool
 }
@@ -134,6 +138,8 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	}, s.execCloses)
 	s.settler = newSettler(s)
 	s.later = newLaterMoves(s.moveNow)
+	s.sessions = newShare(opts, s.readSessions)
+	s.checks = newShare(opts, s.readChecks)
 	return s, nil
 }
 
@@ -254,6 +260,8 @@ func (s *Store) Ping(ctx context.Context) error { return interpret(s.read.Ping(c
 // fail with unavailable; a second Close does nothing.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		s.sessions.Close()
+		s.checks.Close()
 		s.sends.Close()
 		s.later.close()
 		s.moves.Close()
