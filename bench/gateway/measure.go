@@ -43,18 +43,17 @@ func gatewayMemory(r *loadtest.Result) (kB float64) {
 
 func measurements(d time.Duration) []measurement {
 	const message, delivery = "µs CPU a message", "µs CPU a delivery"
-	direct := func(nodes int, apart bool, rate float64) loadtest.Options {
+	direct := func(apart bool, rate float64) loadtest.Options {
 		return loadtest.Options{Scenario: "direct", Users: 512, Apart: apart, Rate: rate, Duration: d, Warmup: warmUp}
 	}
 	group := func(window int, noAcks bool) loadtest.Options {
 		return loadtest.Options{Scenario: "group", Users: 1000, GroupSize: 1000, Window: window, NoAcks: noAcks, Duration: d, Warmup: warmUp}
 	}
 	return append([]measurement{
-		{name: "direct, 1 node, 256 pairs, one in flight each", unit: message, nodes: 1, options: direct(1, false, 0), figure: cpu, target: 0.2},
-		{name: "direct, 2 nodes, pairs apart, one in flight each", unit: message, nodes: 2, options: direct(2, true, 0), figure: cpu, target: 0.2},
-		{name: "direct, 2 nodes, pairs together, one in flight each", unit: message, nodes: 2, options: direct(2, false, 0), figure: cpu},
-		{name: "direct, 1 node, 400 a second", unit: message, nodes: 1, options: direct(1, false, 400), figure: cpu, target: 0.35, p99: 0.7},
-		{name: "direct, 2 nodes, pairs apart, 400 a second", unit: message, nodes: 2, options: direct(2, true, 400), figure: cpu, target: 0.35, p99: 0.7},
+		{name: "direct, 1 node, 256 pairs, one in flight each", unit: message, nodes: 1, options: direct(false, 0), figure: cpu, target: 0.2},
+		{name: "direct, 2 nodes, pairs apart, one in flight each", unit: message, nodes: 2, options: direct(true, 0), figure: cpu, target: 0.2},
+		{name: "direct, 1 node, 400 a second", unit: message, nodes: 1, options: direct(false, 400), figure: cpu, target: 0.35, p99: 0.7},
+		{name: "direct, 2 nodes, pairs apart, 400 a second", unit: message, nodes: 2, options: direct(true, 400), figure: cpu, target: 0.35, p99: 0.7},
 		{name: "group of 1,000, acknowledged, one in flight", unit: delivery, nodes: 1, options: group(1, false), figure: cpu, target: 0.55},
 		{name: "group of 1,000, acknowledged, eight in flight", unit: delivery, nodes: 1, options: group(8, false), figure: cpu, target: 0.4},
 		{name: "group of 1,000, without acknowledgements", unit: delivery, nodes: 1, fanOut: true, options: group(1, true), figure: cpu, target: 0.4},
@@ -63,7 +62,7 @@ func measurements(d time.Duration) []measurement {
 			options: loadtest.Options{Scenario: "reconnect", Users: 2222, Duration: max(d, 9*time.Second), Jitter: time.Second}, figure: cpu, target: 0.5},
 		{name: "idle connections, memory of the node", unit: "kB a connection", nodes: 1, redis: true,
 			options: loadtest.Options{Scenario: "idle", Users: idleUsers(), Duration: max(d, settled), Warmup: time.Second}, figure: gatewayMemory},
-	}, flats(d)...)
+	}, append(growths(d), flats(d)...)...)
 }
 
 // measure starts the servers for one side, runs, and stops them.

@@ -187,22 +187,6 @@ func (r *report) parts() string {
 	return b.String()
 }
 
-// carried is how many messages two nodes carry for those of one, by their CPU.
-func (r *report) carried() string {
-	const one, together, apart = "direct, 1 node, 256 pairs, one in flight each",
-		"direct, 2 nodes, pairs together, one in flight each", "direct, 2 nodes, pairs apart, one in flight each"
-	nodes := func(s sample) float64 { return s.parts["nodes"] }
-	single := r.spread(one, sides[0].name, nodes).median
-	var lines []string
-	for name, target := range map[string]float64{together: 1.8, apart: 1.35} {
-		if two := r.spread(name, sides[0].name, nodes).median; two > 0 && single > 0 {
-			lines = append(lines, fmt.Sprintf("* %s: %.2f times the messages of one node (target: at least %g)", name, 2*single/two, target))
-		}
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
 // memory is of idle connections.
 func (r *report) memory() string {
 	for _, m := range r.order {
@@ -243,13 +227,15 @@ CPU of the gateway's side, µs per unit.
 %s
 %s
 
+## Two nodes beside one
+
 %s
 
 ## What must not make it dearer
 
 %s
 
-`, rounds, r.machine(), r.table(), r.besideCentrifugo(), r.parts(), r.memory(), r.carried(), r.flat())
+`, rounds, r.machine(), r.table(), r.besideCentrifugo(), r.parts(), r.memory(), r.grown(), r.flat())
 	if len(r.wrong) > 0 {
 		b.WriteString("## What the peers did wrong meanwhile\n\nOf the last round in which it happened:\n\n")
 		var lines []string
