@@ -41,10 +41,6 @@ LEFT JOIN LATERAL (
 WHERE m.delivered IS NULL OR i.seq > m.delivered OR i.seq <> c.last_seq OR x.id <> i.id
    OR i.version > c.version OR i.version > 0 AND i.version < c.version`
 
-// checkTogether is how many positions a user may name whose check is shared with others': beyond it,
-// what starting a statement costs is little beside them, and the others would wait.
-const checkTogether = 64
-
 // heldPositions is what one user says that it holds. Nobody changes the map.
 type heldPositions struct {
 	user      chat.ID
@@ -54,7 +50,7 @@ type heldPositions struct {
 // CheckPositions implements chat.EpochStore.
 func (s *Store) CheckPositions(ctx context.Context, user chat.ID, positions map[chat.ID]chat.SyncPosition) (chat.PositionCheck, error) {
 	held := heldPositions{user, positions}
-	if len(positions) <= checkTogether {
+	if len(positions) <= shareTogether {
 		found, err := s.checks.Do(ctx, held)
 		return found.PositionCheck, err
 	}

@@ -115,7 +115,7 @@ func (s *Store) CreateGroup(ctx context.Context, owner chat.ID, title string, me
 
 // Conversation implements chat.ConversationStore.
 func (s *Store) Conversation(ctx context.Context, user, conversation chat.ID) (chat.Conversation, error) {
-	found, err := collect(ctx, s, func(rows pgx.Rows) (chat.Conversation, error) { return scanView(rows) },
+	found, err := collect(ctx, s, func(rows pgx.Rows) (chat.Conversation, error) { return *row(rows.RawValues()).view(0), nil },
 		`SELECT `+viewColumns+` FROM (SELECT $1::uuid AS user_id, $2::uuid AS conversation_id) v `+viewJoins, user, conversation)
 	switch {
 	case err != nil:

@@ -62,8 +62,9 @@ func (s *Store) Conversations(ctx context.Context, user chat.ID, page chat.PageR
 	now := s.now()
 	var loose int64
 	list, err := collect(ctx, s, func(rows pgx.Rows) (*chat.Conversation, error) {
-		c, err := scanMaybeView(rows, &result.UnreadTotal, &loose)
-		return c, err
+		r := row(rows.RawValues())
+		result.UnreadTotal, loose = r.int(0), r.int(1)
+		return r.view(2), nil
 	}, listSQL, user, now, more, millis(after.At), after.ID, page.Size()+1)
 	if err != nil {
 		return result, err

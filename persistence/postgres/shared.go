@@ -14,7 +14,10 @@ import (
 // each. sharePace is what a connection waits for others when many come.
 const (
 	sharePace  = 8 * time.Millisecond
-	shareBatch = 64
+	shareBatch = 32
+	// shareTogether is how many positions a user may name whose statement is shared with others':
+	// beyond it, what starting a statement costs is little beside them, and the others would wait.
+	shareTogether = 64
 )
 
 func newShare[Req, Res any](opts Options, exec readshare.Exec[Req, Res]) *readshare.Group[Req, Res] {

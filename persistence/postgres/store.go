@@ -92,6 +92,7 @@ type Store struct {
 
 	sessions *readshare.Group[chat.ID, openedSession]
 	checks   *readshare.Group[heldPositions, checked]
+	syncs    *readshare.Group[held, syncLook]
 
 	closing sync.Once
 	closed  atomic.Bool
@@ -140,6 +141,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	s.later = newLaterMoves(s.moveNow)
 	s.sessions = newShare(opts, s.readSessions)
 	s.checks = newShare(opts, s.readChecks)
+	s.syncs = newShare(opts, s.readSyncs)
 	return s, nil
 }
 
@@ -262,6 +264,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.sessions.Close()
 		s.checks.Close()
+		s.syncs.Close()
 		s.sends.Close()
 		s.later.close()
 		s.moves.Close()

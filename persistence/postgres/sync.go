@@ -3,9 +3,9 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"xabar/chat"
 	"xabar/persistence/internal/cursor"
@@ -23,20 +23,28 @@ const messageArrays = `
   array_agg(x.reply_to_seq) AS replies, array_agg(x.created_at) AS created, array_agg(x.edited_at) AS edited,
   array_agg(x.deleted_at) AS deleted, array_agg(x.number) AS numbers`
 
-// syncSQL looks at the user's ($1) conversations with $2 < id <= $3, at most $4 of
-// them, in the order of their ids, which nothing changes while a client pages.
-// $5, $6, $7 are what the client holds of conversations in that range. Both lists
-// are laid one upon the other by grouping: no join whose plan depends on their
-// lengths. $8 is the page's size; one more is fetched.
+// syncSQL looks, for each of the users $1, at its conversations with $2 < id <= $3, at most $4 of
+// them, in the order of their ids, which nothing changes while a client pages. $5, $6, $7 are what
+// the clients hold of conversations in that range, those of each user from $10 to $11. Both lists
+// are laid one upon the other by grouping: no join whose plan depends on their lengths. $8 is a
+// page's size; one more is fetched.
 //
-// The first row tells how far the look went; it comes alone when nothing is new.
-const syncSQL = `
+// A user's first row tells how far the look went; it comes alone when nothing is new.
+var syncSQL = `
+SELECT i.ord, s.*
+FROM unnest($1::uuid[], $10::int8[], $11::int8[]) WITH ORDINALITY AS i (usr, lo, hi, ord)
+CROSS JOIN LATERAL (` + strings.NewReplacer(
+	"$1", "i.usr", "$5::uuid[]", "($5::uuid[])[i.lo:i.hi]", "$6::int8[]", "($6::int8[])[i.lo:i.hi]", "$7::int8[]", "($7::int8[])[i.lo:i.hi]",
+).Replace(syncOneSQL) + `) s`
+
+// syncOneSQL is syncSQL of one user.
+const syncOneSQL = `
 WITH seen AS MATERIALIZED (
   SELECT m.conversation_id, m.joined_seq, c.last_seq, c.version
   FROM members m
   CROSS JOIN LATERAL (SELECT * FROM conversations y WHERE y.id = m.conversation_id LIMIT 1) c
-  WHERE m.user_id = $1 AND m.conversation_id > $2 AND m.conversation_id <= $3
-  ORDER BY m.conversation_id LIMIT $4
+  WHERE m.user_id = $1 AND m.conversation_id > $2::uuid AND m.conversation_id <= $3::uuid
+  ORDER BY m.conversation_id LIMIT $4::int8
 ), news AS MATERIALIZED (
   SELECT b.conversation_id, max(b.joined_seq) AS joined_seq, max(b.held) AS held, max(b.held_version) AS held_version,
          least(max(b.last_seq) - greatest(max(b.held), max(b.joined_seq)), 50) AS more
@@ -48,7 +56,7 @@ WITH seen AS MATERIALIZED (
   GROUP BY b.conversation_id
   HAVING max(b.last_seq) IS NOT NULL AND (max(b.held) IS NULL OR max(b.last_seq) > max(b.held)
          OR max(b.held_version) > 0 AND max(b.version) > max(b.held_version))
-  ORDER BY b.conversation_id LIMIT $8
+  ORDER BY b.conversation_id LIMIT $8::int8
 ), page AS MATERIALIZED (
   SELECT * FROM (SELECT *, sum(more) OVER (ORDER BY conversation_id) - more AS before FROM news) p WHERE before < $9::int8
 )
@@ -79,43 +87,54 @@ const syncMessages = 1200
 // The 50 and 51 of syncSQL.
 var _ [50]struct{} = [chat.PageLimit]struct{}{}
 
-// messageRows takes messageArrays.
-type messageRows struct {
-	ids, senders    []chat.ID
-	seqs, versions  []int64
-	numbers         []int64
-	clients, texts  []string
-	replies         []*int64
-	created         []time.Time
-	edited, deleted []*time.Time
-}
-
-func (a *messageRows) fields() []any {
-	return []any{&a.ids, &a.seqs, &a.versions, &a.senders, &a.clients, &a.texts, &a.replies, &a.created, &a.edited, &a.deleted, &a.numbers}
-}
-
-func (a *messageRows) messages(conversation chat.ID) []chat.Message {
-	all := make([]chat.Message, len(a.ids))
-	for i := range all {
-		all[i] = chat.Message{
-			ID: a.ids[i], ConversationID: conversation, Seq: a.seqs[i], Version: a.versions[i], SenderID: a.senders[i],
-			ClientMsgID: a.clients[i], Text: a.texts[i], ReplyToSeq: a.replies[i], CreatedAt: chat.At(a.created[i]),
-			EditedAt: optional(a.edited[i]), DeletedAt: optional(a.deleted[i]), Number: a.numbers[i],
-		}
+// messages reads messageArrays, the first of them at i.
+func (r row) messages(i int, conversation chat.ID) []chat.Message {
+	r = r[i : i+messageArraysWidth]
+	all := make([]chat.Message, r.elements(0))
+	each := func(column int, set func(m *chat.Message, v row)) {
+		r.each(column, func(n int, v row) { set(&all[n], v) })
 	}
+	each(0, func(m *chat.Message, v row) { m.ID, m.ConversationID = v.id(0), conversation })
+	each(1, func(m *chat.Message, v row) { m.Seq = v.int(0) })
+	each(2, func(m *chat.Message, v row) { m.Version = v.int(0) })
+	each(3, func(m *chat.Message, v row) { m.SenderID = v.id(0) })
+	each(4, func(m *chat.Message, v row) { m.ClientMsgID = string(v[0]) })
+	each(5, func(m *chat.Message, v row) { m.Text = string(v[0]) })
+	each(6, func(m *chat.Message, v row) { m.ReplyToSeq = v.optional(0) })
+	each(7, func(m *chat.Message, v row) { m.CreatedAt = v.time(0) })
+	each(8, func(m *chat.Message, v row) { m.EditedAt = v.optionalTime(0) })
+	each(9, func(m *chat.Message, v row) { m.DeletedAt = v.optionalTime(0) })
+	each(10, func(m *chat.Message, v row) { m.Number = v.int(0) })
 	return all
 }
 
-func optional(t *time.Time) *chat.Time {
-	if t == nil {
-		return nil
+// messageArraysWidth is how many messageArrays there are.
+const messageArraysWidth = 11
+
+// elements is the length of the one-dimensional array in a column; none of NULL.
+func (r row) elements(i int) int {
+	if len(r[i]) < arrayHeader {
+		return 0
 	}
-	at := chat.At(*t)
-	return &at
+	return int(binary.BigEndian.Uint32(r[i][arrayHeader-8:]))
+}
+
+// each gives the elements of the array in a column one after the other, as rows of one column.
+func (r row) each(i int, read func(n int, v row)) {
+	var v [1][]byte
+	for n, b := 0, r[i][min(arrayHeader, len(r[i])):]; n < r.elements(i); n++ {
+		size := int32(binary.BigEndian.Uint32(b))
+		b, v[0] = b[4:], nil
+		if size >= 0 {
+			v[0], b = b[:size:size], b[size:]
+		}
+		read(n, v[:])
+	}
 }
 
 // held is what a client holds in a range of conversations.
 type held struct {
+	user           chat.ID
 	ids            []chat.ID
 	seqs, versions []int64
 	upTo           chat.ID // the range's end
@@ -126,8 +145,8 @@ type held struct {
 var lastID = chat.ID(bytes.Repeat([]byte{0xFF}, 16))
 
 // heldAfter takes the next syncScan of the named positions.
-func heldAfter(positions map[chat.ID]chat.SyncPosition, after chat.ID) held {
-	h := held{upTo: lastID}
+func heldAfter(user chat.ID, positions map[chat.ID]chat.SyncPosition, after chat.ID) held {
+	h := held{user: user, upTo: lastID}
 	for _, id := range sortedIDs(positions) {
 		if bytes.Compare(id[:], after[:]) <= 0 {
 			continue
@@ -143,61 +162,119 @@ func heldAfter(positions map[chat.ID]chat.SyncPosition, after chat.ID) held {
 	return h
 }
 
+// A sync from the beginning that names few positions is shared with others', as long as it
+// brings little: what it brings is held in memory until all is read. Most bring nothing, or what
+// was written in a minute's absence.
+const (
+	lightSync         = 8
+	lightSyncMessages = 64
+)
+
 // Sync implements chat.MessageStore.
 func (s *Store) Sync(ctx context.Context, user chat.ID, q chat.SyncQuery) (chat.SyncPage, error) {
-	page := chat.SyncPage{Conversations: []chat.SyncConversation{}}
 	after, _, err := cursor.Decode(cursor.Sync, q.Cursor)
 	if err != nil {
-		return page, err
+		return chat.SyncPage{Conversations: []chat.SyncConversation{}}, err
 	}
-	h := heldAfter(q.Positions, after.ID)
-	now := s.now()
-	var look syncLook
-	all, err := collect(ctx, s, func(rows pgx.Rows) (*chat.SyncConversation, error) {
-		return scanSync(rows, &look, now)
-	}, syncSQL, user, after.ID, h.upTo, syncScan, h.ids, h.seqs, h.versions, chat.PageLimit+1, syncMessages)
+	h := heldAfter(user, q.Positions, after.ID)
+	look := syncLook{scanned: -1} // nobody has looked
+	if q.Cursor == "" && len(q.Positions) <= shareTogether {
+		look, err = s.syncs.Do(ctx, h)
+	}
+	if err == nil && look.cut(lightSync) {
+		look, err = s.syncAlone(ctx, h, after.ID)
+	}
 	if err != nil {
-		return page, err
+		return chat.SyncPage{Conversations: []chat.SyncConversation{}}, err
 	}
-	all, _ = trim(all, chat.PageLimit)
+	return look.page(&q, &h), nil
+}
+
+// syncLook is what syncSQL found: how far it looked, how many conversations with news it met, and
+// those that it brings.
+type syncLook struct {
+	scanned, found int
+	last           *chat.ID
+	brought        []chat.SyncConversation
+}
+
+// cut says that this is not the page, of size, that a look by itself would have brought.
+func (l *syncLook) cut(size int) bool {
+	return l.scanned < 0 || l.found > size || len(l.brought) < l.found
+}
+
+// page makes the answer.
+func (l *syncLook) page(q *chat.SyncQuery, h *held) chat.SyncPage {
+	page := chat.SyncPage{Conversations: make([]chat.SyncConversation, 0, len(l.brought))}
+	all, _ := trim(l.brought, chat.PageLimit)
 	for _, c := range all {
-		if c == nil {
-			continue
-		}
 		if held, named := q.Positions[c.Conversation.ID]; named && len(c.Messages) == 0 && len(c.Changes) == 0 &&
 			(held.Version == 0 || held.Version >= c.Conversation.Version) {
 			continue // nothing but holes beyond what it holds
 		}
-		page.Conversations = append(page.Conversations, *c)
+		page.Conversations = append(page.Conversations, c)
 	}
 	switch {
-	case look.found > len(all):
+	case l.found > len(all):
 		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: all[len(all)-1].Conversation.ID})
-	case look.scanned == syncScan:
-		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: *look.last})
+	case l.scanned == syncScan:
+		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: *l.last})
 	case h.more:
 		page.NextCursor = cursor.Encode(cursor.Sync, cursor.Cursor{ID: h.upTo})
 	}
-	return page, nil
+	return page
 }
 
-// syncLook is how far syncSQL looked and how many conversations with news it found.
-type syncLook struct {
-	scanned, found int
-	last           *chat.ID
+// syncAlone reads a whole page.
+func (s *Store) syncAlone(ctx context.Context, h held, after chat.ID) (syncLook, error) {
+	var look [1]syncLook
+	err := s.runSync(ctx, []held{h}, look[:], after, h.upTo, chat.PageLimit, syncMessages)
+	return look[0], err
 }
 
-// scanSync reads a row of syncSQL; nil when it holds no conversation.
-func scanSync(rows pgx.Rows, look *syncLook, now time.Time) (*chat.SyncConversation, error) {
-	var heldSeq *int64
-	var messages, changes messageRows
-	before := append([]any{&look.scanned, &look.last, &look.found, &heldSeq}, messages.fields()...)
-	view, err := scanMaybeView(rows, append(before, changes.fields()...)...)
-	if err != nil || view == nil {
-		return nil, err
+// readSyncs is the readshare.Exec of syncs: light ones from the beginning.
+func (s *Store) readSyncs(ctx context.Context, all []held, looks []syncLook) error {
+	return s.runSync(ctx, all, looks, chat.ID{}, lastID, lightSync, lightSyncMessages)
+}
+
+func (s *Store) runSync(ctx context.Context, all []held, looks []syncLook, after, upTo chat.ID, size, messages int64) error {
+	n := 0
+	for i := range all {
+		n += len(all[i].ids)
 	}
-	unmuted(view, now)
-	c := &chat.SyncConversation{Conversation: *view, Changes: changes.messages(view.ID)}
-	c.Messages, c.HasMore = trim(messages.messages(view.ID), chat.PageLimit)
-	return c, nil
+	users, lo, hi := newArray(oidUUID, len(all), 16), newArray(oidInt8, len(all), 8), newArray(oidInt8, len(all), 8)
+	ids, seqs, versions := newArray(oidUUID, n, 16), newArray(oidInt8, n, 8), newArray(oidInt8, n, 8)
+	n = 0
+	for i := range all {
+		h := &all[i]
+		users.id(h.user)
+		lo.int(int64(n + 1))
+		n += len(h.ids)
+		hi.int(int64(n))
+		for k, id := range h.ids {
+			ids.id(id)
+			seqs.int(h.seqs[k])
+			versions.int(h.versions[k])
+		}
+	}
+	now := s.now()
+	return s.readBinary(ctx, "xabar_sync", syncSQL, [][]byte{
+		users.b, after[:], upTo[:], int8Of(syncScan), ids.b, seqs.b, versions.b, int8Of(size + 1), int8Of(messages), lo.b, hi.b,
+	}, func() { clear(looks) }, func(r row) { looks[r.int(0)-1].add(r[1:], now) })
 }
+
+// add takes a row of syncSQL behind the user's place.
+func (l *syncLook) add(r row, now time.Time) {
+	l.scanned, l.last, l.found = int(r.int(0)), r.optionalID(1), int(r.int(2))
+	const messages, changes, view = 4, 4 + messageArraysWidth, 4 + 2*messageArraysWidth
+	conversation := r.view(view)
+	if conversation == nil {
+		return
+	}
+	unmuted(conversation, now)
+	c := chat.SyncConversation{Conversation: *conversation, Changes: r.messages(changes, conversation.ID)}
+	c.Messages, c.HasMore = trim(r.messages(messages, conversation.ID), chat.PageLimit)
+	l.brought = append(l.brought, c)
+}
+
+func int8Of(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

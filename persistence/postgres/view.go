@@ -3,8 +3,6 @@ package postgres
 import (
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"xabar/chat"
 )
 
@@ -30,48 +28,50 @@ LEFT JOIN LATERAL (
 // The 32 of viewJoins.
 var _ [32]struct{} = [chat.ReceiptMembers]struct{}{}
 
-// scanView reads viewColumns, and what more stands before them.
-func scanView(rows pgx.Rows, before ...any) (chat.Conversation, error) {
-	c, err := scanMaybeView(rows, before...)
-	if err != nil || c == nil {
-		return chat.Conversation{}, err
+// viewWidth is how many viewColumns there are.
+const viewWidth = 17 + messageWidth
+
+// view reads viewColumns, the first of them at i; nil when there is no conversation.
+func (r row) view(i int) *chat.Conversation {
+	r = r[i : i+viewWidth]
+	if r.null(0) {
+		return nil
 	}
-	return *c, nil
+	c := &chat.Conversation{
+		ID: r.id(0), Kind: chat.Kind(r[1]), Title: string(r[2]), MemberCount: int(r.int(3)), LastSeq: r.int(4), Version: r.int(5),
+		UpdatedAt: r.time(6), LastReadSeq: r.int(7), LastDeliveredSeq: r.int(8), MutedUntil: r.optionalTime(9), FirstSeq: r.int(10),
+		OthersDeliveredSeq: r.optional(11), OthersReadSeq: r.optional(12), LastMessage: r.message(17),
+	}
+	c.Unread = c.LastSeq - c.LastReadSeq
+	if !r.null(13) {
+		c.Peer = &chat.User{ID: r.id(13), ExternalID: r.optionalText(14), Name: string(r[15]), AvatarURL: r.optionalText(16)}
+		c.Title = c.Peer.Name
+	}
+	return c
 }
 
-// scanMaybeView is scanView of an outer join: nil when there is no conversation.
-func scanMaybeView(rows pgx.Rows, before ...any) (*chat.Conversation, error) {
-	var (
-		id                         *chat.ID
-		kind                       *chat.Kind
-		title                      *string
-		count                      *int
-		seq, version, read, got    *int64
-		first                      *int64
-		updated                    *chat.Time
-		c                          chat.Conversation
-		peerID                     *chat.ID
-		peerExternal, peerName, av *string
-		last                       maybeMessage
-	)
-	into := append(before, &id, &kind, &title, &count, &seq, &version, scanOptional{&updated},
-		&read, &got, scanOptional{&c.MutedUntil}, &first, &c.OthersDeliveredSeq, &c.OthersReadSeq,
-		&peerID, &peerExternal, &peerName, &av)
-	if err := rows.Scan(append(into, last.fields()...)...); err != nil || id == nil {
-		return nil, err
+// messageWidth is how many messageColumns there are.
+const messageWidth = 12
+
+// message reads messageColumns, the first of them at i; nil when there is no message.
+func (r row) message(i int) *chat.Message {
+	r = r[i : i+messageWidth]
+	if r.null(0) {
+		return nil
 	}
-	c.ID, c.Kind, c.MemberCount, c.LastSeq, c.Version, c.UpdatedAt = *id, *kind, *count, *seq, *version, *updated
-	c.LastReadSeq, c.LastDeliveredSeq, c.FirstSeq = *read, *got, *first
-	c.LastMessage = last.message()
-	c.Unread = c.LastSeq - c.LastReadSeq
-	if title != nil {
-		c.Title = *title
+	return &chat.Message{
+		ID: r.id(0), ConversationID: r.id(1), Seq: r.int(2), Version: r.int(3), SenderID: r.id(4), ClientMsgID: string(r[5]),
+		Text: string(r[6]), ReplyToSeq: r.optional(7), CreatedAt: r.time(8), EditedAt: r.optionalTime(9), DeletedAt: r.optionalTime(10),
+		Number: r.int(11),
 	}
-	if peerID != nil {
-		c.Peer = &chat.User{ID: *peerID, ExternalID: peerExternal, Name: *peerName, AvatarURL: av}
-		c.Title = *peerName
+}
+
+func (r row) optionalText(i int) *string {
+	if r[i] == nil {
+		return nil
 	}
-	return &c, nil
+	text := string(r[i])
+	return &text
 }
 
 // unmuted hides a mute that is over.
