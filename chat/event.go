@@ -3,7 +3,8 @@ package chat
 import "time"
 
 // Event is something that members' sockets are told. Every one is stored before
-// it is published, but Typing, which is volatile.
+// it is published, but Typing, which is volatile. Nobody changes an event that was published:
+// those that come with each message are passed by pointer, and several read them at once.
 type Event interface {
 	event()
 }
@@ -71,8 +72,8 @@ type AccessRevoked struct {
 // presence any more.
 type BlockChanged struct{ A, B ID }
 
-func (MessageStored) event()       {}
-func (PositionMoved) event()       {}
+func (*MessageStored) event()      {}
+func (*PositionMoved) event()      {}
 func (TypingStarted) event()       {}
 func (ConversationChanged) event() {}
 func (PresenceChanged) event()     {}

@@ -132,7 +132,7 @@ func (s *Service) directWith(ctx context.Context, actor Actor, ref UserRef) (ID,
 func (s *Service) show(ctx context.Context, within Span, socket string, result SendResult, raw []byte) {
 	m := &result.Message
 	publishing := ChildSpan(within, ProducerSpan, "message.publish")
-	s.publish(ctx, MessageStored{
+	s.publish(ctx, &MessageStored{
 		Message: *m, Kind: result.Kind, MemberIDs: result.MemberIDs, MemberCount: result.MemberCount,
 		OriginSocket: socket, JSON: raw, Sender: result.Sender, Trace: TraceOf(publishing),
 	})
@@ -151,7 +151,7 @@ func (s *Service) TakeOver(ctx context.Context, limit int) (int, error) {
 	events, err := s.store.ClaimOutbox(ctx, limit)
 	for i := range events {
 		e := &events[i]
-		s.publish(ctx, MessageStored{
+		s.publish(ctx, &MessageStored{
 			Message: e.Message, Kind: e.Kind, MemberIDs: e.MemberIDs, MemberCount: e.MemberCount,
 			JSON: e.Message.AppendJSON(nil),
 		})

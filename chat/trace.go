@@ -177,9 +177,9 @@ func TraceOf(span Span) *TraceContext {
 // Traced is the span that an event comes from; nil: none that is recorded.
 func Traced(event Event) *TraceContext {
 	switch e := event.(type) {
-	case MessageStored:
+	case *MessageStored:
 		return e.Trace
-	case PositionMoved:
+	case *PositionMoved:
 		return e.Trace
 	}
 	return nil
@@ -188,12 +188,14 @@ func Traced(event Event) *TraceContext {
 // WithTrace is the event as coming from the span.
 func WithTrace(event Event, trace *TraceContext) Event {
 	switch e := event.(type) {
-	case MessageStored:
-		e.Trace = trace
-		return e
-	case PositionMoved:
-		e.Trace = trace
-		return e
+	case *MessageStored:
+		traced := *e
+		traced.Trace = trace
+		return &traced
+	case *PositionMoved:
+		traced := *e
+		traced.Trace = trace
+		return &traced
 	}
 	return event
 }

@@ -59,7 +59,7 @@ func TestWithoutATracer(t *testing.T) {
 func TestOfWhichTraceAnEventIs(t *testing.T) {
 	t.Parallel()
 	trace := &chat.TraceContext{SpanID: [8]byte{1}}
-	for _, event := range []chat.Event{chat.MessageStored{}, chat.PositionMoved{}} {
+	for _, event := range []chat.Event{&chat.MessageStored{}, &chat.PositionMoved{}} {
 		if chat.Traced(event) != nil || chat.Traced(chat.WithTrace(event, trace)) != trace {
 			t.Errorf("%T: %v", event, chat.Traced(event))
 		}

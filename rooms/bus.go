@@ -27,7 +27,7 @@ type BusConfig struct {
 	// Published is told of each MessageStored that Redis has taken for the other nodes: from
 	// then on a crash of this one can keep it from nobody. It must not block. Events that
 	// it is not told of have to be published again (the outbox does that). May be nil.
-	Published func(event chat.MessageStored)
+	Published func(event *chat.MessageStored)
 	// Tracer records the way of events between nodes; nil: nothing is recorded.
 	Tracer chat.Tracer
 }
@@ -86,12 +86,14 @@ func (r *Redis) Bus(cfg BusConfig) *Bus {
 // Channel names end in ids in base64: they are kept twice for each user in Redis.
 
 func (b *Bus) userChannel(id chat.ID) string {
-	return b.user + base64.RawURLEncoding.EncodeToString(id[:])
+	return channelName(address{name: b.user, id: id, ofOne: true})
 }
 
 func (b *Bus) groupChannel(id chat.ID) string {
-	return b.group + base64.RawURLEncoding.EncodeToString(id[:])
+	return channelName(address{name: b.group, id: id, ofOne: true})
 }
+
+func channelName(a address) string { return string(a.append(make([]byte, 0, 64))) }
 
 const (
 	userRoomPrefix  = "user:"
@@ -192,103 +194,77 @@ func (b *Bus) publish(event chat.Event) error {
 	if _, volatile := event.(chat.TypingStarted); volatile && b.r.pub.crowded() {
 		return nil
 	}
-	topics := b.topics(event)
-	if len(topics) == 0 {
+	var p publication
+	b.direct(&p, event)
+	channels := len(p.addresses())
+	if channels == 0 {
 		return nil
 	}
 	span := chat.GoOn(b.cfg.Tracer, chat.Traced(event), chat.ProducerSpan, "bus.publish")
 	if span != nil {
-		span.Int("xabar.channels", int64(len(topics)))
+		span.Int("xabar.channels", int64(channels))
 		event = chat.WithTrace(event, span.Context())
 	}
-	payload, err := encodeEnvelope(identity{b.r.node, b.number.Add(1)}, event)
-	if err != nil {
+	var err error
+	if p.payload, err = encodeEnvelope(identity{b.r.node, b.number.Add(1)}, event); err != nil {
 		chat.EndSpan(span, err)
 		return err
 	}
-	list := make([]publication, len(topics))
-	for i, t := range topics {
-		list[i] = publication{verb: t.verb, channel: t.name, payload: payload}
-	}
-	if e, ok := event.(chat.MessageStored); ok && b.cfg.Published != nil {
-		// All of its publications come before done is called for the last one; any of
-		// them may have failed alone, in a cluster.
-		b.confirm(list, e)
-	}
-	if span != nil {
-		endWith(span, list)
-	}
-	err = b.r.pub.publish(list...)
-	if err != nil { // nobody else will say so
+	p.done = b.taken(event, span)
+	if err = b.r.pub.publish(&p); err != nil { // nobody else will say so
 		chat.EndSpan(span, err)
 	}
 	return err
 }
 
-// endWith ends the span when Redis has taken the last of the publications, or failed to.
-func endWith(span chat.Span, list []publication) {
-	last := &list[len(list)-1]
-	then := last.done
-	last.done = func(err error) {
-		span.End(err)
-		if then != nil {
-			then(err)
-		}
+// taken is what to do when Redis has taken an event for all of its channels, or failed to: nil if
+// nobody wants to know.
+func (b *Bus) taken(event chat.Event, span chat.Span) func(error) {
+	e, stored := event.(*chat.MessageStored)
+	if stored = stored && b.cfg.Published != nil; !stored && span == nil {
+		return nil
 	}
-}
-
-// confirm has Published called when all of the publications have been taken. They are
-// settled one after the other, on one goroutine.
-func (b *Bus) confirm(list []publication, e chat.MessageStored) {
-	left := len(list)
-	done := func(err error) {
-		if err != nil {
-			left = -1
-			return
-		}
-		if left--; left == 0 {
+	return func(err error) {
+		if stored && err == nil {
 			b.cfg.Published(e)
 		}
-	}
-	for i := range list {
-		list[i].done = done
+		chat.EndSpan(span, err)
 	}
 }
 
-// topics are the channels of whoever an event concerns.
-func (b *Bus) topics(event chat.Event) []topic {
+// direct adds the channels of whoever an event concerns.
+func (b *Bus) direct(p *publication, event chat.Event) {
 	switch e := event.(type) {
-	case chat.MessageStored:
-		return b.members(e.Message.ConversationID, e.MemberIDs)
-	case chat.PositionMoved:
-		return b.members(e.ConversationID, e.MemberIDs)
+	case *chat.MessageStored:
+		b.members(p, e.Message.ConversationID, e.MemberIDs)
+	case *chat.PositionMoved:
+		b.members(p, e.ConversationID, e.MemberIDs)
 	case chat.TypingStarted:
 		others := e.MemberIDs
 		if others != nil {
 			others = slices.DeleteFunc(slices.Clone(others), func(id chat.ID) bool { return id == e.UserID })
 		}
-		return b.members(e.ConversationID, others)
+		b.members(p, e.ConversationID, others)
 	case chat.ConversationChanged:
-		return b.changed(&e)
+		b.changed(p, &e)
+	default:
+		p.add(address{verb: classic, name: b.control})
 	}
-	return []topic{{classic, b.control}}
 }
 
 // members are users, or a group if they are not named.
-func (b *Bus) members(conversation chat.ID, users []chat.ID) []topic {
+func (b *Bus) members(p *publication, conversation chat.ID, users []chat.ID) {
 	if users == nil {
-		return []topic{{b.verb, b.groupChannel(conversation)}}
+		p.add(address{verb: b.verb, name: b.group, id: conversation, ofOne: true})
 	}
-	list := make([]topic, len(users))
-	for i, id := range users {
-		list[i] = topic{b.verb, b.userChannel(id)}
+	for _, id := range users {
+		p.add(address{verb: b.verb, name: b.user, id: id, ofOne: true})
 	}
-	return list
 }
 
 // changed tells the users and, as some of them are no members of it yet or any more, those who
 // come and go too.
-func (b *Bus) changed(e *chat.ConversationChanged) []topic {
+func (b *Bus) changed(p *publication, e *chat.ConversationChanged) {
 	var users []chat.ID
 	for _, part := range [][]chat.ID{e.UserIDs, e.Joined, e.Left} {
 		for _, id := range part {
@@ -297,17 +273,16 @@ func (b *Bus) changed(e *chat.ConversationChanged) []topic {
 			}
 		}
 		if len(users) > maxSeparate {
-			return []topic{{classic, b.control}}
+			p.add(address{verb: classic, name: b.control})
+			return
 		}
 	}
-	var list []topic
 	if e.UserIDs == nil {
-		list = b.members(e.ConversationID, nil)
+		b.members(p, e.ConversationID, nil)
 	}
 	if len(users) > 0 {
-		list = append(list, b.members(e.ConversationID, users)...)
+		b.members(p, e.ConversationID, users)
 	}
-	return list
 }
 
 // receive implements sink.

@@ -59,7 +59,7 @@ func newNode(t testing.TB, url string, opts rooms.Options) *node {
 	t.Helper()
 	n := &node{Redis: open(t, url, opts)}
 	n.arrived.L = &n.mu
-	n.bus = n.Bus(rooms.BusConfig{Local: n, Receive: n.receive, Published: func(e chat.MessageStored) {
+	n.bus = n.Bus(rooms.BusConfig{Local: n, Receive: n.receive, Published: func(e *chat.MessageStored) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.published = append(n.published, e.Message.Seq)
@@ -84,7 +84,7 @@ func (n *node) seqs() []int64 {
 	defer n.mu.Unlock()
 	var list []int64
 	for _, e := range n.remote {
-		if m, ok := e.(chat.MessageStored); ok {
+		if m, ok := e.(*chat.MessageStored); ok {
 			list = append(list, m.Message.Seq)
 		}
 	}
@@ -107,9 +107,9 @@ func (n *node) hold(t testing.TB, users, groups []chat.ID) {
 	}
 }
 
-func direct(seq int64, a, b chat.ID) chat.MessageStored {
+func direct(seq int64, a, b chat.ID) *chat.MessageStored {
 	m := chat.Message{ID: chat.NewID(), ConversationID: chat.NewID(), Seq: seq, Version: seq, SenderID: a, Text: "é", CreatedAt: chat.At(time.Now())}
-	return chat.MessageStored{Message: m, Kind: chat.Direct, MemberIDs: []chat.ID{a, b}, MemberCount: 2, JSON: m.AppendJSON(nil)}
+	return &chat.MessageStored{Message: m, Kind: chat.Direct, MemberIDs: []chat.ID{a, b}, MemberCount: 2, JSON: m.AppendJSON(nil)}
 }
 
 // bothModes runs a test with ordinary and with sharded pub/sub.
@@ -197,8 +197,8 @@ func TestEveryEventReachesWhomItConcerns(t *testing.T) {
 		inGroup.Message.ConversationID, inGroup.Kind, inGroup.MemberIDs = group, chat.Group, nil
 		events := []chat.Event{
 			stored, inGroup,
-			chat.PositionMoved{Kind: chat.Read, ConversationID: group, ConversationKind: chat.Group, UserID: other, Old: 1, Seq: 3, At: now, MemberCount: 3},
-			chat.PositionMoved{Kind: chat.Delivered, ConversationID: chat.NewID(), ConversationKind: chat.Direct, UserID: other, Seq: 3, At: now, MemberIDs: []chat.ID{other, user}, MemberCount: 2},
+			&chat.PositionMoved{Kind: chat.Read, ConversationID: group, ConversationKind: chat.Group, UserID: other, Old: 1, Seq: 3, At: now, MemberCount: 3},
+			&chat.PositionMoved{Kind: chat.Delivered, ConversationID: chat.NewID(), ConversationKind: chat.Direct, UserID: other, Seq: 3, At: now, MemberIDs: []chat.ID{other, user}, MemberCount: 2},
 			chat.TypingStarted{ConversationID: group, UserID: other},
 			chat.TypingStarted{ConversationID: chat.NewID(), UserID: other, MemberIDs: []chat.ID{other, user}},
 			chat.ConversationChanged{ConversationID: group, Joined: []chat.ID{other}},
@@ -239,9 +239,10 @@ func TestEveryEventReachesWhomItConcerns(t *testing.T) {
 
 // show is what an envelope keeps of an event, with its type.
 func show(t *testing.T, event chat.Event) string {
-	if e, ok := event.(chat.MessageStored); ok {
-		e.Message.Text = ""
-		event = e
+	if e, ok := event.(*chat.MessageStored); ok {
+		textless := *e
+		textless.Message.Text = ""
+		event = &textless
 	}
 	text, err := json.Marshal([]any{typeName(event), event})
 	if err != nil {
@@ -252,9 +253,9 @@ func show(t *testing.T, event chat.Event) string {
 
 func typeName(event chat.Event) string {
 	switch event.(type) {
-	case chat.MessageStored:
+	case *chat.MessageStored:
 		return "message"
-	case chat.PositionMoved:
+	case *chat.PositionMoved:
 		return "position"
 	case chat.TypingStarted:
 		return "typing"
@@ -285,7 +286,7 @@ func TestRoomsKeepTheirUsersHeard(t *testing.T) {
 		send := func() {
 			t.Helper()
 			before := len(b.seqs())
-			for _, e := range []chat.MessageStored{direct(1, user, chat.NewID()), {Message: chat.Message{ConversationID: group, Seq: 2}}} {
+			for _, e := range []*chat.MessageStored{direct(1, user, chat.NewID()), {Message: chat.Message{ConversationID: group, Seq: 2}}} {
 				if err := a.bus.Publish(t.Context(), e); err != nil {
 					t.Fatal(err)
 				}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,17 +63,17 @@ type identity struct {
 
 // encodeEnvelope encodes an event once, for all channels.
 func encodeEnvelope(id identity, event chat.Event) ([]byte, error) {
-	w := envelopeWriter{b: make([]byte, 0, 256)}
+	w := envelopeWriter{b: make([]byte, 0, envelopeSize(event))}
 	w.b = append(w.b, envelopeVersion, 0)
 	w.b = append(w.b, id.node[:]...)
 	w.b = binary.BigEndian.AppendUint64(w.b, id.number)
 	switch e := event.(type) {
-	case chat.MessageStored:
+	case *chat.MessageStored:
 		w.b[1] = envelopeMessage
-		w.message(&e)
-	case chat.PositionMoved:
+		w.message(e)
+	case *chat.PositionMoved:
 		w.b[1] = envelopePosition
-		w.position(&e)
+		w.position(e)
 	case chat.TypingStarted:
 		w.b[1] = envelopeTyping
 		w.id(e.ConversationID)
@@ -104,6 +105,14 @@ func encodeEnvelope(id identity, event chat.Event) ([]byte, error) {
 		return nil, fmt.Errorf("rooms: no envelope for %T", event)
 	}
 	return w.b, nil
+}
+
+// envelopeSize is how large the envelope will be, or a little more, where that is worth knowing.
+func envelopeSize(event chat.Event) int {
+	if e, ok := event.(*chat.MessageStored); ok {
+		return 224 + 16*len(e.MemberIDs) + len(e.JSON)
+	}
+	return 192
 }
 
 type envelopeWriter struct{ b []byte }
@@ -291,8 +300,8 @@ func (r *envelopeReader) ids() []chat.ID {
 	return list
 }
 
-func (r *envelopeReader) message() chat.MessageStored {
-	var e chat.MessageStored
+func (r *envelopeReader) message() *chat.MessageStored {
+	e := &chat.MessageStored{}
 	m := &e.Message
 	m.ConversationID = r.id()
 	m.Seq = r.int()
@@ -303,7 +312,7 @@ func (r *envelopeReader) message() chat.MessageStored {
 	e.Kind = r.kind()
 	e.MemberIDs = r.ids()
 	e.MemberCount = int(r.int())
-	e.JSON = r.bytes()
+	e.JSON = slices.Clone(r.bytes())
 	if len(r.b) > 0 { // nodes of before the numbers send none
 		m.Number = r.int()
 	}
@@ -311,8 +320,8 @@ func (r *envelopeReader) message() chat.MessageStored {
 	return e
 }
 
-func (r *envelopeReader) position() chat.PositionMoved {
-	return chat.PositionMoved{
+func (r *envelopeReader) position() *chat.PositionMoved {
+	return &chat.PositionMoved{
 		Kind: chat.PositionKind(r.int()), ConversationID: r.id(), ConversationKind: r.kind(),
 		UserID: r.id(), Old: r.int(), Seq: r.int(), At: r.time(), MemberIDs: r.ids(), MemberCount: int(r.int()),
 		Trace: r.trace(),

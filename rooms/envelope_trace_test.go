@@ -28,11 +28,11 @@ func all(b byte) (id chat.ID) {
 func oldEvents() map[string]chat.Event {
 	at, pair := chat.FromMillis(1796044000123), []chat.ID{all(3), all(4)}
 	return map[string]chat.Event{
-		oldMessage: chat.MessageStored{
+		oldMessage: &chat.MessageStored{
 			Message: chat.Message{ID: all(2), ConversationID: all(1), Seq: 5, Version: 5, SenderID: all(3), CreatedAt: at, Number: 900},
 			Kind:    chat.Direct, MemberIDs: pair, MemberCount: 2, JSON: []byte(`{"seq":5}`),
 		},
-		oldPosition: chat.PositionMoved{
+		oldPosition: &chat.PositionMoved{
 			Kind: chat.Delivered, ConversationID: all(1), ConversationKind: chat.Direct, UserID: all(4), Old: 4, Seq: 5,
 			At: at, MemberIDs: pair, MemberCount: 2,
 		},

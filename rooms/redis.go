@@ -283,7 +283,7 @@ const QueueBound = maxQueued
 // Stats reads the figures.
 func (r *Redis) Stats() Stats {
 	s := Stats{
-		Subscriptions: r.sub.len(), Connects: r.main.connects.Load(), Queued: r.pub.queued(),
+		Subscriptions: r.sub.len(), Connects: r.main.connects.Load(), Queued: r.pub.waiting(),
 		Published: r.pub.published.Load(), RoundTrips: r.pub.trips.Load(),
 		Refused: r.pub.refused.Load(), Failed: r.pub.failed.Load(),
 	}
@@ -354,14 +354,14 @@ func (p *probe) run(ctx context.Context) {
 
 func (p *probe) send() {
 	p.sent++
-	err := p.r.pub.publish(publication{
-		verb: classic, channel: p.channel, payload: binary.BigEndian.AppendUint64(nil, p.sent), probe: true,
-		done: func(err error) {
-			if err == nil {
-				p.missing.Add(1)
-			}
-		},
-	})
+	what := publicationTo(classic, p.channel, binary.BigEndian.AppendUint64(nil, p.sent))
+	what.probe = true
+	what.done = func(err error) {
+		if err == nil {
+			p.missing.Add(1)
+		}
+	}
+	err := p.r.pub.publish(&what)
 	if err != nil { // the queue is full
 		p.r.log.Debug("the probe was not sent", "error", err)
 	}

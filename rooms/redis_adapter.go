@@ -164,7 +164,7 @@ func (a *redisAdapter) publish(m *message) error {
 	if err != nil {
 		return fmt.Errorf("rooms: encode: %w", err)
 	}
-	return a.redis.pub.publish(p)
+	return a.redis.pub.publish(&p)
 }
 
 // tell is publish, but for Local.

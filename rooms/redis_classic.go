@@ -97,7 +97,7 @@ func (d *classicDialect) encode(m *message) (publication, error) {
 	case m.kind >= kindCount:
 		channel = d.responses
 	}
-	return publication{verb: classic, channel: channel, payload: payload}, err
+	return publicationTo(classic, channel, payload), err
 }
 
 // fill says whether Node sends it as msgpack.
@@ -170,7 +170,7 @@ func (d *classicDialect) broadcast(m *message) (publication, error) {
 		channel += m.opts.Rooms[0] + "#"
 	}
 	payload, err := encodeWire([]any{m.from, wirePacket{2, m.data, m.namespace}, toWire(&m.opts)}, m.attachments, true)
-	return publication{verb: classic, channel: channel, payload: payload}, err
+	return publicationTo(classic, channel, payload), err
 }
 
 func (d *classicDialect) decode(channel string, payload []byte) (*message, error) {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,6 +20,9 @@ func joinHostPort(host, port string) string { return net.JoinHostPort(host, port
 // maxBulk is the largest payload that is read, in bytes: far above what any client may send,
 // far below what would hurt.
 const maxBulk = 64 << 20
+
+// keptBody is up to which size a buffer for payloads is used again.
+const keptBody = 64 << 10
 
 // errProtocol: what came is no answer of a Redis in pub/sub.
 var errProtocol = errors.New("rooms: unexpected answer from Redis")
@@ -49,12 +53,12 @@ const (
 	frameError
 )
 
-// frame is one thing received.
+// frame is one thing received. What it holds is valid until the next read.
 type frame struct {
 	kind    frameKind
 	verb    verb
-	name    []byte // the subscribed channel or pattern; valid until the next read
-	payload []byte // of a message: the receiver's to keep; of an error: its text
+	name    []byte // the subscribed channel or pattern
+	payload []byte // of a message, or the text of an error
 }
 
 // pubsubConn is one connection for nothing but pub/sub, in RESP2. go-redis's own PubSub reconnects
@@ -66,6 +70,8 @@ type pubsubConn struct {
 	in      *bufio.Reader
 	timeout time.Duration // of a write
 	name    []byte        // reused by read
+	body    []byte        // reused by read
+	alive   *atomic.Int64 // if not nil, when anything came last, in Unix nanoseconds
 
 	mu  sync.Mutex // guards out
 	out *bufio.Writer
@@ -81,10 +87,8 @@ func dialPubsub(ctx context.Context, o redis.Options, addr string) (*pubsubConn,
 	if err != nil {
 		return nil, err
 	}
-	c := &pubsubConn{
-		conn: conn, timeout: o.WriteTimeout,
-		in: bufio.NewReaderSize(conn, 64<<10), out: bufio.NewWriterSize(conn, 16<<10),
-	}
+	c := &pubsubConn{conn: conn, timeout: o.WriteTimeout, out: bufio.NewWriterSize(conn, 16<<10)}
+	c.in = bufio.NewReaderSize(c, 64<<10)
 	if err := c.authenticate(&o); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -113,6 +117,15 @@ func (c *pubsubConn) authenticate(o *redis.Options) error {
 		return fmt.Errorf("rooms: Redis refused the credentials: %s", line[1:])
 	}
 	return c.conn.SetReadDeadline(time.Time{})
+}
+
+// Read implements io.Reader, for in.
+func (c *pubsubConn) Read(b []byte) (int, error) {
+	n, err := c.conn.Read(b)
+	if n > 0 && c.alive != nil {
+		c.alive.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 // close ends a read that is under way.
@@ -154,8 +167,19 @@ func appendBulk(out *bufio.Writer, s string) {
 	_, _ = out.WriteString("\r\n")
 }
 
+// usualHead is how nearly everything begins that comes.
+const usualHead = "*3\r\n$7\r\nmessage\r\n"
+
 // read waits for the next frame.
 func (c *pubsubConn) read(f *frame) error {
+	if c.in.Buffered() >= len(usualHead) {
+		if head, err := c.in.Peek(len(usualHead)); err == nil && string(head) == usualHead {
+			if _, err := c.in.Discard(len(usualHead)); err != nil {
+				return err
+			}
+			return c.message(f, classic, true)
+		}
+	}
 	line, err := c.line()
 	if err != nil {
 		return err
@@ -238,8 +262,10 @@ func (c *pubsubConn) message(f *frame, v verb, valid bool) error {
 
 func (c *pubsubConn) payload(f *frame) error {
 	f.kind = frameMessage
-	var own []byte
-	payload, err := c.bulk(&own)
+	if cap(c.body) > keptBody {
+		c.body = nil
+	}
+	payload, err := c.bulk(&c.body)
 	f.payload = payload
 	return err
 }

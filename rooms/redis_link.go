@@ -56,7 +56,7 @@ type link struct {
 	missing     bool      // something may have been missed since lost
 	lost        time.Time // last sign of life of the last connection on which everything was heard
 
-	alive    atomic.Int64 // when the last frame came, in Unix nanoseconds
+	alive    atomic.Int64 // when anything came last, in Unix nanoseconds
 	conn     atomic.Pointer[pubsubConn]
 	connects atomic.Int64
 }
@@ -129,6 +129,7 @@ func (l *link) session(ctx context.Context) (worked bool, err error) {
 	}
 	l.connects.Add(1)
 	l.alive.Store(time.Now().UnixNano())
+	c.alive = &l.alive
 	l.conn.Store(c)
 	defer l.conn.Store(nil)
 	stop := context.AfterFunc(ctx, c.close)
@@ -297,7 +298,6 @@ func (l *link) read(c *pubsubConn) error {
 		if err := c.read(&f); err != nil {
 			return err
 		}
-		l.alive.Store(time.Now().UnixNano())
 		switch f.kind {
 		case frameMessage:
 			if sub := l.sub.find(&f); sub != nil {

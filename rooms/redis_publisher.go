@@ -1,6 +1,7 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -26,18 +27,6 @@ const tripInterval = time.Millisecond
 // ErrOverloaded: more waits to be published than there is room for.
 var ErrOverloaded = errors.New("rooms: the queue to Redis is full")
 
-// publication is one message on its way to Redis.
-type publication struct {
-	verb    verb // classic or sharded
-	channel string
-	payload []byte
-	// done, if not nil, is told once what became of it, on the publisher's goroutine. It
-	// must not block.
-	done func(err error)
-	// probe tries also while Redis is known to be down.
-	probe bool
-}
-
 // publisher writes publications to Redis in the order in which they came, in pipelines: what
 // comes while one round trip is under way goes with the next. publish never waits.
 type publisher struct {
@@ -48,8 +37,12 @@ type publisher struct {
 	tripped func(took time.Duration) // hears of each round trip; may be nil
 	wake    chan struct{}            // holds one
 
+	slots []*slot       // of run's goroutine: commands for one round trip
+	spare []publication // of run's goroutine: an empty queue, to be used again
+
 	mu     sync.Mutex // guards the fields below
 	queue  []publication
+	queued int // publications in it, one for each channel
 	bytes  int
 	down   bool // the last round trip failed
 	closed bool
@@ -64,27 +57,26 @@ func newPublisher(s *server, log *slog.Logger) *publisher {
 	}
 }
 
-// publish queues publications, all or none. Errors: ErrUnavailable while Redis is known to be
-// down, ErrOverloaded.
-func (p *publisher) publish(list ...publication) error {
-	size := 0
-	for i := range list {
-		size += len(list[i].payload)
-	}
+// publish queues a publication, for all of its channels or none. Errors: ErrUnavailable while Redis
+// is known to be down, ErrOverloaded.
+func (p *publisher) publish(what *publication) error {
+	n := len(what.addresses())
+	size := n * len(what.payload)
 	p.mu.Lock()
 	var err error
 	switch {
-	case p.closed, p.down && !list[0].probe:
+	case p.closed, p.down && !what.probe:
 		err = ErrUnavailable
-	case len(p.queue)+len(list) > maxQueued, p.bytes+size > maxQueuedBytes:
+	case p.queued+n > maxQueued, p.bytes+size > maxQueuedBytes:
 		err = ErrOverloaded
 	default:
-		p.queue = append(p.queue, list...)
+		p.queue = append(p.queue, *what)
+		p.queued += n
 		p.bytes += size
 	}
 	p.mu.Unlock()
 	if err != nil {
-		p.refused.Add(int64(len(list)))
+		p.refused.Add(int64(n))
 		return err
 	}
 	select {
@@ -98,7 +90,7 @@ func (p *publisher) publish(list ...publication) error {
 func (p *publisher) crowded() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.queue) > maxQueued/4 || p.bytes > maxQueuedBytes/4
+	return p.queued > maxQueued/4 || p.bytes > maxQueuedBytes/4
 }
 
 func (p *publisher) isDown() bool {
@@ -107,10 +99,11 @@ func (p *publisher) isDown() bool {
 	return p.down
 }
 
-func (p *publisher) queued() int {
+// waiting is how many publications wait, one for each channel.
+func (p *publisher) waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.queue)
+	return p.queued
 }
 
 // run publishes until ctx ends; then it has one more timeout for what is queued.
@@ -148,46 +141,66 @@ func (p *publisher) drain(ctx context.Context, deadline time.Time) {
 	for {
 		p.mu.Lock()
 		all := p.queue
-		p.queue, p.bytes = nil, 0
+		p.queue, p.queued, p.bytes = p.spare[:0], 0, 0
 		p.mu.Unlock()
+		p.spare = nil
 		if len(all) == 0 {
+			p.keep(all)
 			return
 		}
-		for len(all) > 0 {
-			n := min(len(all), pipelineSize)
+		for left := all; len(left) > 0; {
+			n := oneTrip(left)
 			if !deadline.IsZero() && time.Now().After(deadline) {
-				n = len(all)
-				p.settle(all, func(int) error { return ErrUnavailable })
+				n = len(left)
+				p.fail(left, ErrUnavailable)
 			} else {
-				p.trip(ctx, all[:n])
+				p.trip(ctx, left[:n])
 			}
-			all = all[n:]
+			left = left[n:]
+		}
+		p.keep(all)
+	}
+}
+
+// keep empties a queue, for use again if it is no larger than what usually waits.
+func (p *publisher) keep(queue []publication) {
+	if cap(queue) <= 2*pipelineSize {
+		clear(queue)
+		p.spare = queue[:0]
+	}
+}
+
+// oneTrip is how many of the list go together, at least one.
+func oneTrip(list []publication) int {
+	commands := 0
+	for i := range list {
+		if commands += len(list[i].addresses()); commands > pipelineSize {
+			return max(1, i)
 		}
 	}
+	return len(list)
 }
 
 // trip is one round trip; in a cluster, one for each kind.
 func (p *publisher) trip(ctx context.Context, batch []publication) {
 	if p.isDown() && !hasProbe(batch) {
-		p.settle(batch, func(int) error { return ErrUnavailable })
+		p.fail(batch, ErrUnavailable)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	p.trips.Add(1)
-	cmds := make([]*redis.IntCmd, len(batch))
+	slots := p.fill(batch)
 	start := time.Now()
-	err := p.pipeline(ctx, batch, cmds)
+	err := p.pipeline(ctx, slots)
 	if p.tripped != nil {
 		p.tripped(time.Since(start))
 	}
 	p.setDown(err)
-	p.settle(batch, func(i int) error {
-		if cmds[i] == nil {
-			return err
-		}
-		return cmds[i].Err()
-	})
+	p.settle(batch, slots, err)
+	if err != nil {
+		p.slots = nil // go-redis may still have its hands on the commands
+	}
 }
 
 func hasProbe(batch []publication) bool {
@@ -197,53 +210,6 @@ func hasProbe(batch []publication) bool {
 		}
 	}
 	return false
-}
-
-// pipeline sends a batch. Ordinary publications to a cluster go through one of its masters, so
-// that they keep their order.
-func (p *publisher) pipeline(ctx context.Context, batch []publication, cmds []*redis.IntCmd) error {
-	if p.cluster == nil {
-		_, err := p.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			queue(ctx, pipe, batch, cmds, classic)
-			queue(ctx, pipe, batch, cmds, sharded)
-			return nil
-		})
-		return err
-	}
-	master, err := p.cluster.MasterForKey(ctx, clusterKey)
-	if err != nil {
-		return err
-	}
-	pipe := master.Pipeline()
-	queue(ctx, pipe, batch, cmds, classic)
-	var errs []error
-	if pipe.Len() > 0 {
-		_, err = pipe.Exec(ctx)
-		errs = append(errs, err)
-	}
-	pipe = p.cluster.Pipeline()
-	queue(ctx, pipe, batch, cmds, sharded)
-	if pipe.Len() > 0 {
-		_, err = pipe.Exec(ctx)
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		p.cluster.ReloadState(ctx)
-		return err
-	}
-	return nil
-}
-
-func queue(ctx context.Context, pipe redis.Pipeliner, batch []publication, cmds []*redis.IntCmd, v verb) {
-	for i := range batch {
-		switch {
-		case batch[i].verb != v:
-		case v == sharded:
-			cmds[i] = pipe.SPublish(ctx, batch[i].channel, batch[i].payload)
-		default:
-			cmds[i] = pipe.Publish(ctx, batch[i].channel, batch[i].payload)
-		}
-	}
 }
 
 func (p *publisher) setDown(err error) {
@@ -259,15 +225,34 @@ func (p *publisher) setDown(err error) {
 	}
 }
 
-// settle tells what became of a batch.
-func (p *publisher) settle(batch []publication, result func(i int) error) {
+// settle tells what became of a batch, whose commands are in slots. err is of the round trip.
+func (p *publisher) settle(batch []publication, slots []*slot, err error) {
+	var published, failed int64
 	for i := range batch {
-		err := result(i)
-		if err != nil {
-			p.failed.Add(1)
-		} else {
-			p.published.Add(1)
+		var first error
+		n := len(batch[i].addresses())
+		for _, s := range slots[:n] {
+			if result := s.result(err); result != nil {
+				failed++
+				first = cmp.Or(first, result)
+			} else {
+				published++
+			}
+			s.payload = nil
 		}
+		slots = slots[n:]
+		if batch[i].done != nil {
+			batch[i].done(first)
+		}
+	}
+	p.published.Add(published)
+	p.failed.Add(failed)
+}
+
+// fail tells that nothing of a batch was tried.
+func (p *publisher) fail(batch []publication, err error) {
+	for i := range batch {
+		p.failed.Add(int64(len(batch[i].addresses())))
 		if batch[i].done != nil {
 			batch[i].done(err)
 		}

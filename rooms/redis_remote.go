@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"xabar/gateway/socketio"
@@ -12,7 +13,7 @@ import (
 // receive implements sink: it does what another server asks, in the order in which it came.
 // What runs application code, or may take long, goes to a goroutine of the adapter's own.
 func (a *redisAdapter) receive(channel string, payload []byte) {
-	m, err := a.dialect.decode(channel, payload)
+	m, err := a.dialect.decode(channel, slices.Clone(payload)) // the message keeps parts of it
 	if err != nil {
 		a.log.Warn("a message from another server was dropped", "channel", channel, "error", err)
 		return

@@ -91,7 +91,7 @@ func (d *shardedDialect) encode(m *message) (publication, error) {
 		}
 	}
 	payload, err := encodeWire(&w, m.attachments, false)
-	return publication{verb: sharded, channel: channel, payload: payload}, err
+	return publicationTo(sharded, channel, payload), err
 }
 
 func (d *shardedDialect) fill(w *clusterMessage, m *message) (err error) {

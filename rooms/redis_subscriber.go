@@ -14,7 +14,7 @@ var ErrUnavailable = errors.New("rooms: Redis is not available")
 type sink interface {
 	// receive takes a message, on the goroutine that reads the connection: it must not wait for
 	// anything but the sink's own bounded queue. channel is the channel subscribed to (or the
-	// pattern); payload is the sink's to keep.
+	// pattern); payload is valid during the call only.
 	receive(channel string, payload []byte)
 	// wants says whether the channel is to be heard now. It is called under the
 	// subscriber's lock.

@@ -73,6 +73,14 @@ func parseURL(text string) (*server, error) {
 	return s, nil
 }
 
+// orProtocol2 has answers come in RESP2 unless the URL says otherwise: nothing here needs RESP3, in
+// which the client looks for pushed messages before each answer, and each publication has one.
+func orProtocol2(protocol *int) {
+	if *protocol == 0 {
+		*protocol = 2
+	}
+}
+
 func orTimeout(d *time.Duration) {
 	if *d == 0 {
 		*d = ioTimeout
@@ -92,6 +100,7 @@ func singleServer(text string) (*server, error) {
 	orTimeout(&o.DialTimeout)
 	orTimeout(&o.ReadTimeout)
 	orTimeout(&o.WriteTimeout)
+	orProtocol2(&o.Protocol)
 	o.MaxRetries = -1 // who calls knows whether to repeat
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
@@ -119,6 +128,7 @@ func clusterServer(text string) (*server, error) {
 	orTimeout(&o.DialTimeout)
 	orTimeout(&o.ReadTimeout)
 	orTimeout(&o.WriteTimeout)
+	orProtocol2(&o.Protocol)
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
 	o.MaintNotificationsConfig = noNotifications()
@@ -154,6 +164,7 @@ func sentinelServer(text string) (*server, error) {
 	orTimeout(&o.DialTimeout)
 	orTimeout(&o.ReadTimeout)
 	orTimeout(&o.WriteTimeout)
+	orProtocol2(&o.Protocol)
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1

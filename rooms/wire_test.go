@@ -94,14 +94,14 @@ func someEvents() []chat.Event {
 	trace := &chat.TraceContext{TraceID: chat.NewID(), SpanID: [8]byte(b[8:]), Remote: true}
 	at := chat.FromMillis(1_796_044_000_123)
 	return []chat.Event{
-		chat.MessageStored{
+		&chat.MessageStored{
 			Message: chat.Message{ID: a, ConversationID: b, Seq: math.MaxInt64, Version: 9, SenderID: c, CreatedAt: at, Number: 1 << 40},
 			Kind:    chat.Group, MemberCount: 1000, JSON: []byte(`{"text":"é"}`),
 		},
-		chat.MessageStored{Kind: chat.Direct, MemberIDs: []chat.ID{a, b}, JSON: []byte{}, Message: chat.Message{CreatedAt: at}},
-		chat.PositionMoved{Kind: chat.Read, ConversationID: a, ConversationKind: chat.Direct, UserID: b, Old: 1, Seq: 2, At: at, MemberIDs: []chat.ID{}, MemberCount: 2},
-		chat.MessageStored{Kind: chat.Group, JSON: []byte{}, Message: chat.Message{CreatedAt: at, Number: 7}, Trace: trace},
-		chat.PositionMoved{Kind: chat.Delivered, ConversationID: a, ConversationKind: chat.Group, UserID: b, Seq: 2, At: at, MemberCount: 3, Trace: trace},
+		&chat.MessageStored{Kind: chat.Direct, MemberIDs: []chat.ID{a, b}, JSON: []byte{}, Message: chat.Message{CreatedAt: at}},
+		&chat.PositionMoved{Kind: chat.Read, ConversationID: a, ConversationKind: chat.Direct, UserID: b, Old: 1, Seq: 2, At: at, MemberIDs: []chat.ID{}, MemberCount: 2},
+		&chat.MessageStored{Kind: chat.Group, JSON: []byte{}, Message: chat.Message{CreatedAt: at, Number: 7}, Trace: trace},
+		&chat.PositionMoved{Kind: chat.Delivered, ConversationID: a, ConversationKind: chat.Group, UserID: b, Seq: 2, At: at, MemberCount: 3, Trace: trace},
 		chat.TypingStarted{ConversationID: a, UserID: b},
 		chat.ConversationChanged{ConversationID: a, UserIDs: []chat.ID{b}, Joined: []chat.ID{b, c}, Left: nil},
 		chat.PresenceChanged{PresenceState: chat.PresenceState{UserID: a, Online: true}},
@@ -143,10 +143,11 @@ func TestEnvelopes(t *testing.T) {
 func earlier(event chat.Event) []chat.Event {
 	event = chat.WithTrace(event, nil)
 	switch e := event.(type) {
-	case chat.MessageStored:
-		e.Message.Number = 0
-		return []chat.Event{event, e}
-	case chat.PositionMoved:
+	case *chat.MessageStored:
+		unnumbered := *e
+		unnumbered.Message.Number = 0
+		return []chat.Event{event, &unnumbered}
+	case *chat.PositionMoved:
 		return []chat.Event{event}
 	}
 	return nil
@@ -183,7 +184,7 @@ func received(data []byte) (list []frame, err error) {
 		if err := c.read(&f); err != nil {
 			return list, err
 		}
-		f.name = slices.Clone(f.name)
+		f.name, f.payload = slices.Clone(f.name), slices.Clone(f.payload)
 		list = append(list, f)
 	}
 }

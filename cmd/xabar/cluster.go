@@ -75,7 +75,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 				a.revoked.Heard()
 			}
 		},
-		Published: func(e chat.MessageStored) { service().FannedOut(&e) },
+		Published: func(e *chat.MessageStored) { service().FannedOut(e) },
 		Tracer:    a.traces.port(),
 	})
 	registerClusterMetrics(a.registry, redis)

@@ -138,7 +138,7 @@ func TestLiveMessagesRiseWhateverTheWayDoes(t *testing.T) {
 	var onTheWay []chat.Event
 	n2 := start(t, store, func(chat.Event) {})
 	n1 := start(t, store, func(e chat.Event) {
-		if _, ok := e.(chat.MessageStored); ok {
+		if _, ok := e.(*chat.MessageStored); ok {
 			mu.Lock()
 			onTheWay = append(onTheWay, e)
 			mu.Unlock()

@@ -234,9 +234,9 @@ func (h *Hub) Receive(ctx context.Context, event chat.Event) error {
 func (h *Hub) deliver(ctx context.Context, event chat.Event, foreign bool) error {
 	var conversation chat.ID
 	switch e := event.(type) {
-	case chat.MessageStored:
+	case *chat.MessageStored:
 		conversation = e.Message.ConversationID
-	case chat.PositionMoved:
+	case *chat.PositionMoved:
 		conversation = e.ConversationID
 	case chat.ConversationChanged:
 		conversation = e.ConversationID

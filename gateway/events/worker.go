@@ -67,10 +67,10 @@ func (w *worker) handle(j job) {
 		return
 	}
 	switch e := j.event.(type) {
-	case chat.MessageStored:
-		w.messageStored(&e, j)
-	case chat.PositionMoved:
-		w.positionMoved(&e)
+	case *chat.MessageStored:
+		w.messageStored(e, j)
+	case *chat.PositionMoved:
+		w.positionMoved(e)
 	case chat.ConversationChanged:
 		w.conversationChanged(&e)
 	}
