@@ -30,7 +30,7 @@ type PositionCheck struct {
 	Reset []ID
 	News  []ID // of this history, and beyond the user's delivered position
 	// Current says that the positions name all of the user's conversations, as they are now: Sync
-	// would bring nothing. A store that has not looked leaves it false.
+	// would bring nothing.
 	Current bool
 }
 

@@ -75,3 +75,35 @@ func TestSyncOfAnotherHistory(t *testing.T) {
 		t.Error("the caller's positions were changed")
 	}
 }
+
+func TestSyncOfAllThereIsAsksOnce(t *testing.T) {
+	t.Parallel()
+	epoch := chat.ID{9}
+	positions := map[chat.ID]chat.SyncPosition{{1}: {Seq: 5}, {4}: {Seq: 3}}
+	for name, c := range map[string]struct {
+		epoch, cursor string
+		asks          bool
+	}{
+		"first":            {"", "", false},
+		"the same epoch":   {epoch.String(), "", false},
+		"another epoch":    {chat.ID{8}.String(), "", true},
+		"on a later page":  {"", "next", true},
+		"later, elsewhere": {chat.ID{8}.String(), "next", true},
+	} {
+		store := &syncStore{check: chat.PositionCheck{Epoch: epoch, News: []chat.ID{{1}}, Gone: []chat.ID{{4}}, Current: true}}
+		service := chat.NewService(chat.ServiceConfig{Store: store})
+		page, err := service.Sync(t.Context(), chat.Actor{}, chat.SyncQuery{Positions: positions, Epoch: c.epoch, Cursor: c.cursor})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if asked := len(page.Conversations) > 0; asked != c.asks {
+			t.Errorf("%s: asked %v", name, asked)
+		}
+		if page.Conversations == nil || page.Epoch != epoch || c.cursor == "" && !slices.Equal(page.Gone, []chat.ID{{4}}) {
+			t.Errorf("%s: %+v", name, page)
+		}
+		if name == "first" && !slices.Equal(store.moved, []chat.ID{{1}}) {
+			t.Errorf("%s: delivered %v", name, store.moved)
+		}
+	}
+}

@@ -47,6 +47,7 @@ type Authenticator struct {
 	clock  chat.Clock
 	parser *jwt.Parser
 	cache  *lru.Cache[userKey, cachedUser]
+	tokens *tokenCache
 
 	revocations *chat.Revocations
 }
@@ -78,6 +79,7 @@ func New(keys *Keys, users Users, opts Options) *Authenticator {
 		clock:       opts.Clock,
 		revocations: opts.Revocations,
 		cache:       cache,
+		tokens:      newTokenCache(keys),
 		parser:      jwt.NewParser(opts.parserOptions(keys)...),
 	}
 }
@@ -105,33 +107,26 @@ func (o *Options) parserOptions(keys *Keys) []jwt.ParserOption {
 // Errors: unauthenticated, token_expired; unavailable when a key set cannot be
 // asked; what the store's EnsureUser fails with.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Actor, error) {
-	claims, err := a.verify(ctx, token)
+	said, err := a.verify(ctx, token)
 	if err != nil {
 		return chat.Actor{}, err
 	}
-	if id, ok := chat.UserRef(claims.Subject).ID(); ok && id == chat.SystemUserID {
+	if id, ok := said.subject.ID(); ok && id == chat.SystemUserID {
 		return chat.Actor{}, chat.Errorf(chat.CodeUnauthenticated, "")
-	}
-	var issued time.Time
-	if claims.IssuedAt != nil {
-		issued = claims.IssuedAt.Time
 	}
 	if a.revocations != nil {
 		// Before the user is made: who was erased does not come back by an old token.
-		if err := a.revocations.CheckSubject(chat.UserRef(claims.Subject), issued); err != nil {
+		if err := a.revocations.CheckSubject(said.subject, said.issued); err != nil {
 			return chat.Actor{}, err
 		}
 	}
-	user, err := a.user(ctx, userKey{ref: chat.UserRef(claims.Subject), name: string(claims.Name)})
+	user, err := a.user(ctx, userKey{ref: said.subject, name: said.name})
 	if err != nil {
 		return chat.Actor{}, err
 	}
-	who := chat.Actor{User: user, IssuedAt: issued}
-	if claims.ExpiresAt != nil {
-		who.ExpiresAt = claims.ExpiresAt.Time
-		if a.clock.Now().After(who.ExpiresAt) {
-			who.ExpiresAt = who.ExpiresAt.Add(Leeway)
-		}
+	who := chat.Actor{User: user, IssuedAt: said.issued, ExpiresAt: said.expires}
+	if !who.ExpiresAt.IsZero() && a.clock.Now().After(who.ExpiresAt) {
+		who.ExpiresAt = who.ExpiresAt.Add(Leeway)
 	}
 	if a.revocations != nil {
 		if err := a.revocations.Check(who); err != nil {
@@ -141,24 +136,29 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (chat.Ac
 	return who, nil
 }
 
-func (a *Authenticator) verify(ctx context.Context, token string) (*claims, error) {
+func (a *Authenticator) verify(ctx context.Context, token string) (verified, error) {
 	if token == "" {
-		return nil, chat.Errorf(chat.CodeUnauthenticated, "")
+		return verified{}, chat.Errorf(chat.CodeUnauthenticated, "")
 	}
 	if len(token) > maxTokenLength {
-		return nil, chat.Errorf(chat.CodeUnauthenticated, "the token is longer than %d bytes", maxTokenLength)
+		return verified{}, chat.Errorf(chat.CodeUnauthenticated, "the token is longer than %d bytes", maxTokenLength)
+	}
+	if known, ok := a.tokens.find(token, a.clock.Now()); ok {
+		return known, nil
 	}
 	c := new(claims)
 	_, err := a.parser.ParseWithClaims(token, c, a.keys.keyfunc(ctx))
 	switch {
 	case errors.Is(err, errKeysUnreachable):
-		return nil, chat.Wrap(chat.CodeUnavailable, err)
+		return verified{}, chat.Wrap(chat.CodeUnavailable, err)
 	case errors.Is(err, jwt.ErrTokenExpired):
-		return nil, chat.Wrap(chat.CodeTokenExpired, err)
+		return verified{}, chat.Wrap(chat.CodeTokenExpired, err)
 	case err != nil:
-		return nil, chat.Wrap(chat.CodeUnauthenticated, err)
+		return verified{}, chat.Wrap(chat.CodeUnauthenticated, err)
 	}
-	return c, nil
+	good := verifiedOf(c)
+	a.tokens.add(token, good)
+	return good, nil
 }
 
 // staleSince says whether the user was revoked, and maybe erased, after it was

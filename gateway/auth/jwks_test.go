@@ -192,3 +192,12 @@ func TestUnusableKeySets(t *testing.T) {
 		}
 	}
 }
+
+func TestTokensOfAKeySetAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.add(t, ecKey(t), jwkset.JWKMetadataOptions{KID: "a"})
+	if a := p.authenticator(t, rate.NewLimiter(rate.Inf, 1)); a.tokens != nil {
+		t.Error("a key that the provider withdraws would live on")
+	}
+}

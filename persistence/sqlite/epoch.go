@@ -65,35 +65,50 @@ SELECT m.last_delivered_seq, c.last_seq, c.version,
 FROM members m JOIN conversations c ON c.id = m.conversation_id
 WHERE m.conversation_id = ?1 AND m.user_id = ?2`
 
+// membershipsQuery counts a user's (?1) conversations, no further than ?2.
+const membershipsQuery = `SELECT count(*) FROM (SELECT 1 FROM members WHERE user_id = ?1 LIMIT ?2)`
+
 // CheckPositions implements chat.EpochStore.
 func (s *Store) CheckPositions(ctx context.Context, user chat.ID, positions map[chat.ID]chat.SyncPosition) (check chat.PositionCheck, err error) {
-	err = s.reader.snapshot(ctx, []string{epochQuery, heldQuery}, func(db queryer) error {
+	err = s.reader.snapshot(ctx, []string{epochQuery, membershipsQuery, heldQuery}, func(db queryer) error {
 		if check.Epoch, err = s.epoch(ctx, db); err != nil {
 			return err
 		}
+		current := true
 		for id, held := range positions {
-			if err := checkPosition(ctx, db, &check, user, id, held); err != nil {
+			last, err := checkPosition(ctx, db, &check, user, id, held)
+			if err != nil {
 				return err
 			}
+			current = current && last
 		}
+		var members int
+		if _, err := one(ctx, db, membershipsQuery, []any{user[:], len(positions) + 1}, &members); err != nil {
+			return err
+		}
+		check.Current = current && members == len(positions)-len(check.Gone)
 		return nil
 	})
 	return check, translate(ctx, err)
 }
 
-func checkPosition(ctx context.Context, db queryer, check *chat.PositionCheck, user, id chat.ID, held chat.SyncPosition) error {
-	var delivered, last, version int64
+// checkPosition says too that nothing has come after the position, as nothing does in a
+// conversation that is gone.
+func checkPosition(ctx context.Context, db queryer, check *chat.PositionCheck, user, id chat.ID, held chat.SyncPosition) (last bool, err error) {
+	var delivered, seq, version int64
 	var message chat.ID
-	found, err := one(ctx, db, heldQuery, []any{id[:], user[:], held.Seq}, &delivered, &last, &version, &message)
+	found, err := one(ctx, db, heldQuery, []any{id[:], user[:], held.Seq}, &delivered, &seq, &version, &message)
 	switch other := held.ID != uuid.Nil && message != uuid.Nil && held.ID != message; {
 	case err != nil:
-		return err
+		return false, err
 	case !found:
 		check.Gone = append(check.Gone, id)
-	case held.Seq > last || held.Version > version || other:
+		return true, nil
+	case held.Seq > seq || held.Version > version || other:
 		check.Reset = append(check.Reset, id)
+		return false, nil
 	case held.Seq > delivered:
 		check.News = append(check.News, id)
 	}
-	return nil
+	return held.Seq == seq && (held.Version == 0 || held.Version == version), nil
 }

@@ -102,4 +102,35 @@ var epochCases = map[string]func(*env){
 			e.Errorf("a position at a hole: %+v", check)
 		}
 	},
+	"epoch/CurrentIsWhenSyncBringsNothing": func(e *env) {
+		u := e.users(4)
+		a, b := u[0], u[1]
+		first, second := e.direct(a, b), e.group(b, a, u[2])
+		e.fill(a, first, 3)
+		version := e.view(b, first).Version
+		left := e.group(a, b, u[2])
+		e.ok(e.store.RemoveMember(e.ctx, b, left, b), "leaving")
+		sees := func(name string, user chat.ID, positions map[chat.ID]chat.SyncPosition, current bool) {
+			e.Helper()
+			page, err := e.store.Sync(e.ctx, user, chat.SyncQuery{Positions: positions})
+			e.ok(err, "Sync")
+			if nothing := len(page.Conversations) == 0 && page.NextCursor == ""; nothing != current {
+				e.Errorf("%s: a sync brings %+v", name, page)
+			}
+			if check := e.checkPositions(user, positions); check.Current != current {
+				e.Errorf("%s: current %v, want %v", name, check.Current, current)
+			}
+		}
+		at := func(seq, version int64) chat.SyncPosition { return chat.SyncPosition{Seq: seq, Version: version} }
+		sees("all", b, map[chat.ID]chat.SyncPosition{first: at(3, 0), second: at(0, 0)}, true)
+		sees("all, by version", b, map[chat.ID]chat.SyncPosition{first: at(3, version), second: at(0, 0)}, true)
+		sees("all, and what is gone", b, map[chat.ID]chat.SyncPosition{first: at(3, 0), second: at(0, 0), left: at(0, 0)}, true)
+		sees("all but a message", b, map[chat.ID]chat.SyncPosition{first: at(2, 0), second: at(0, 0)}, false)
+		sees("all but a version", b, map[chat.ID]chat.SyncPosition{first: at(3, version-1), second: at(0, 0)}, false)
+		sees("all but a conversation", b, map[chat.ID]chat.SyncPosition{first: at(3, 0)}, false)
+		sees("one that is gone instead", b, map[chat.ID]chat.SyncPosition{first: at(3, 0), left: at(0, 0)}, false)
+		sees("another's instead", u[3], map[chat.ID]chat.SyncPosition{first: at(3, 0)}, true)
+		sees("nothing of nothing", u[3], nil, true)
+		sees("nothing", b, nil, false)
+	},
 }
