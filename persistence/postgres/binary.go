@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -19,7 +20,17 @@ func runBinary(ctx context.Context, pool *pgxpool.Pool, name string, params [][]
 		return err
 	}
 	defer conn.Release()
-	reader := conn.Conn().PgConn().ExecPrepared(ctx, name, params, binaryFormat, binaryFormat)
+	return runOn(ctx, conn.Conn(), name, queuedStatements[name], params, read)
+}
+
+// runOn runs a statement, which it prepares where the connection has not yet, with parameters and rows in
+// binary form. The connection knows its columns, so that the server need not describe them each time.
+func runOn(ctx context.Context, conn *pgx.Conn, name, sql string, params [][]byte, read func(row)) error {
+	statement, err := conn.Prepare(ctx, name, sql)
+	if err != nil {
+		return err
+	}
+	reader := conn.PgConn().ExecStatement(ctx, statement, params, binaryFormat, binaryFormat)
 	for reader.NextRow() {
 		read(row(reader.Values()))
 	}

@@ -33,15 +33,7 @@ func (s *Store) readBinary(ctx context.Context, name, sql string, params [][]byt
 	return again(ctx, func() error {
 		begin()
 		return s.read.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-			if _, err := conn.Conn().Prepare(ctx, name, sql); err != nil {
-				return err
-			}
-			reader := conn.Conn().PgConn().ExecPrepared(ctx, name, params, binaryFormat, binaryFormat)
-			for reader.NextRow() {
-				read(row(reader.Values()))
-			}
-			_, err := reader.Close()
-			return err
+			return runOn(ctx, conn.Conn(), name, sql, params, read)
 		})
 	})
 }
