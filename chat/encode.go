@@ -47,6 +47,19 @@ func (m *Message) MarshalJSON() ([]byte, error) {
 	return m.AppendJSON(make([]byte, 0, 320+len(m.Text))), nil
 }
 
+// AppendJSON appends what clients are told of it.
+func (e *PositionMoved) AppendJSON(b []byte) []byte {
+	b = append(b, `{"conversationId":"`...)
+	b = appendID(b, e.ConversationID)
+	b = append(b, `","userId":"`...)
+	b = appendID(b, e.UserID)
+	b = append(b, `","seq":`...)
+	b = strconv.AppendInt(b, e.Seq, 10)
+	b = append(b, `,"at":`...)
+	b = e.At.AppendJSON(b)
+	return append(b, '}')
+}
+
 func appendID(b []byte, id ID) []byte {
 	const digits = "0123456789abcdef"
 	for i, x := range id {

@@ -74,3 +74,20 @@ func BenchmarkAppendJSON(b *testing.B) {
 		buf = m.AppendJSON(buf[:0])
 	}
 }
+
+func TestAPositionIsWhatClientsAreTold(t *testing.T) {
+	t.Parallel()
+	moved := chat.PositionMoved{
+		Kind: chat.Read, ConversationID: chat.NewID(), UserID: chat.NewID(), Old: 3, Seq: 1 << 40,
+		At: chat.FromMillis(1_796_044_000_123), OriginSocket: "s", MemberIDs: []chat.ID{chat.NewID()},
+	}
+	want, err := json.Marshal(struct {
+		ConversationID chat.ID   `json:"conversationId"`
+		UserID         chat.ID   `json:"userId"`
+		Seq            int64     `json:"seq"`
+		At             chat.Time `json:"at"`
+	}{moved.ConversationID, moved.UserID, moved.Seq, moved.At})
+	if got := moved.AppendJSON(nil); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s instead of %s, %v", got, want, err)
+	}
+}

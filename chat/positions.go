@@ -55,7 +55,7 @@ func (s *Service) move(ctx context.Context, move PositionMove, socket string, do
 	s.store.MovePosition(s.bound(ctx), move, func(result PositionResult, err error) {
 		done(result, err)
 		if err == nil {
-			s.announce(context.WithoutCancel(ctx), span, move, socket, result)
+			s.announce(uncancelled(ctx), span, move, socket, result)
 		}
 	})
 }

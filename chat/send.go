@@ -55,9 +55,17 @@ func (s *Service) send(ctx context.Context, actor Actor, req SendRequest, system
 		raw := result.Message.AppendJSON(make([]byte, 0, 320+len(result.Message.Text)))
 		done(Sent{result.Message, result.Duplicate, raw}, nil)
 		if !result.Duplicate {
-			s.show(context.WithoutCancel(ctx), span, actor.SocketID, result, raw)
+			s.show(uncancelled(ctx), span, actor.SocketID, result, raw)
 		}
 	})
+}
+
+// uncancelled is ctx without its end, for what follows from something that is stored.
+func uncancelled(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // Sending is the number of sends that are handed to the store and not answered and

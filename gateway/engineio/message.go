@@ -80,6 +80,9 @@ const messageOverhead = 8
 // Size returns the bytes that the message counts against a socket's outbound budget.
 func (m *Message) Size() int { return len(m.frame) + messageOverhead }
 
+// Text is the text of a text message, as it was given. It must not be changed.
+func (m *Message) Text() []byte { return m.frame[int(m.head)+1:] }
+
 // payload is the plain form without its header: type and text, or the bare binary data.
 func (m *Message) payload() []byte { return m.frame[m.head:] }
 

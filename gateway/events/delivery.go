@@ -15,9 +15,10 @@ import (
 type delivery struct {
 	hub          *Hub
 	conversation chat.ID
-	after, seq   int64                // what an acknowledgement claims: after < seq's <= seq
-	members      int                  // of the conversation; 0 if not known
-	encoded      []*socketio.Prepared // the standard event's, and each dialect's
+	after, seq   int64                 // what an acknowledgement claims: after < seq's <= seq
+	members      int                   // of the conversation; 0 if not known
+	encoded      []*socketio.Prepared  // the standard event's, and each dialect's
+	standard     [1]*socketio.Prepared // where encoded begins: mostly there is no other
 	sent         time.Time
 	waiting      atomic.Int64 // acknowledgements that may still come in time; timedOut after the time
 	catchUp      *catchUp     // the catch-up that it is part of, if any
@@ -27,6 +28,7 @@ type delivery struct {
 
 	mu    sync.Mutex // guards the fields below
 	acked []*client  // who has acknowledged; not kept beyond maxTracked sockets
+	few   [2]*client // where acked begins
 	total int
 }
 
@@ -42,7 +44,9 @@ const (
 )
 
 func (h *Hub) newDelivery(m *chat.Message, after int64) *delivery {
-	return &delivery{hub: h, conversation: m.ConversationID, after: after, seq: m.Seq, sent: time.Now()}
+	d := &delivery{hub: h, conversation: m.ConversationID, after: after, seq: m.Seq, sent: time.Now()}
+	d.encoded, d.acked = d.standard[:0], d.few[:0]
+	return d
 }
 
 // prepare encodes the standard event for any number of sockets.
@@ -137,25 +141,28 @@ func (w *worker) emitMessage(e *chat.MessageStored, after int64, late bool) {
 	if h.endsTyping {
 		h.endTyping(m.ConversationID, m.SenderID, e.MemberIDs)
 	}
-	f := fanOut{w: w, e: e, after: after, late: late}
 	if e.MemberIDs != nil {
-		for _, member := range e.MemberIDs {
-			for _, c := range h.users.get(member) {
-				f.to(c)
-			}
-		}
+		w.emitToPair(e, after, late)
 	} else {
-		f.many = true
-		opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(m.ConversationID)}}
-		h.rangeRooms(&opts, f.to)
+		w.emitToGroup(e, after, late)
 	}
-	h.cfg.Metrics.FannedOut(f.shown)
-	if f.d != nil {
-		if f.d.trace != nil {
-			f.d.trace.emitted()
+}
+
+func (w *worker) emitToPair(e *chat.MessageStored, after int64, late bool) {
+	f := fanOut{w: w, e: e, after: after, late: late}
+	for _, member := range e.MemberIDs {
+		for _, c := range w.hub.users.get(member) {
+			f.to(c)
 		}
-		f.d.start(w, f.asked)
 	}
+	f.end()
+}
+
+func (w *worker) emitToGroup(e *chat.MessageStored, after int64, late bool) {
+	f := fanOut{w: w, e: e, after: after, late: late, many: true}
+	opts := socketio.BroadcastOptions{Rooms: []string{conversationRoom(e.Message.ConversationID)}}
+	w.hub.rangeRooms(&opts, f.to)
+	f.end()
 }
 
 // fanOut sends one message to one socket after the other. It encodes when the
@@ -192,6 +199,18 @@ func (f *fanOut) to(c *client) {
 		prepared, asks := f.inView(c)
 		f.send(c, prepared, asks)
 	}
+}
+
+// end is called when all sockets have had their turn.
+func (f *fanOut) end() {
+	f.w.hub.cfg.Metrics.FannedOut(f.shown)
+	if f.d == nil {
+		return
+	}
+	if f.d.trace != nil {
+		f.d.trace.emitted()
+	}
+	f.d.start(f.w, f.asked)
 }
 
 // delivery is made when the first socket takes the message.

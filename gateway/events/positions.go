@@ -8,13 +8,6 @@ import (
 	"xabar/gateway/socketio"
 )
 
-type positionPayload struct {
-	ConversationID chat.ID   `json:"conversationId"`
-	UserID         chat.ID   `json:"userId"`
-	Seq            int64     `json:"seq"`
-	At             chat.Time `json:"at"`
-}
-
 // positionMoved tells the other members and the user's own other devices, behind
 // the messages that the position speaks of. Large groups hear nothing: there
 // `receipts` answers.
@@ -28,39 +21,72 @@ func (w *worker) positionMoved(e *chat.PositionMoved) {
 	if e.MemberCount > chat.ReceiptMembers {
 		return
 	}
-	var prepared *socketio.Prepared
-	told, sockets := false, 0
-	var span chat.Span
-	h.members(e.ConversationID, e.MemberIDs, func(c *client) {
-		if c.view != nil {
-			told = told || c.user.ID != e.UserID && c.view.told(e)
-			return
-		}
-		if c.socket.ID() == e.OriginSocket || !c.live.Load() {
-			return
-		}
-		if prepared == nil {
-			var err error
-			if span == nil {
-				span = h.tracePosition(e)
-			}
-			prepared, err = h.ns.Prepare(receiptEvent(e), nil, positionPayload{e.ConversationID, e.UserID, e.Seq, e.At})
-			if err != nil {
-				h.log.Error("a position could not be encoded", "error", err)
-				return
-			}
-		}
-		if _, err := c.socket.EmitPrepared(prepared); err != nil {
-			h.log.Debug("a position was not sent", c.who(), "error", err)
-		}
-		sockets++
-	})
-	if span != nil {
-		span.Int("xabar.sockets", int64(sockets))
-		span.End(nil)
+	if e.MemberIDs != nil {
+		w.tellPair(e)
+	} else {
+		w.tellGroup(e)
 	}
-	if told {
-		w.tellReceipts(e)
+}
+
+func (w *worker) tellPair(e *chat.PositionMoved) {
+	n := positionNews{w: w, e: e}
+	for _, member := range e.MemberIDs {
+		for _, c := range w.hub.users.get(member) {
+			n.to(c)
+		}
+	}
+	n.end()
+}
+
+func (w *worker) tellGroup(e *chat.PositionMoved) {
+	n := positionNews{w: w, e: e}
+	w.hub.members(e.ConversationID, nil, n.to)
+	n.end()
+}
+
+// positionNews tells one socket after the other of a position. It encodes when the first one
+// takes it.
+type positionNews struct {
+	w        *worker
+	e        *chat.PositionMoved
+	prepared *socketio.Prepared
+	broken   bool // it could not be encoded
+	told     bool // a dialect is to be told
+	sockets  int
+	span     chat.Span
+}
+
+func (n *positionNews) to(c *client) {
+	h, e := n.w.hub, n.e
+	if c.view != nil {
+		n.told = n.told || c.user.ID != e.UserID && c.view.told(e)
+		return
+	}
+	if c.socket.ID() == e.OriginSocket || !c.live.Load() || n.broken {
+		return
+	}
+	if n.prepared == nil {
+		n.span = h.tracePosition(e)
+		var err error
+		if n.prepared, err = h.ns.PrepareRaw(receiptEvent(e), nil, e.AppendJSON(make([]byte, 0, 160))); err != nil {
+			h.log.Error("a position could not be encoded", "error", err)
+			n.broken = true
+			return
+		}
+	}
+	if _, err := c.socket.EmitPrepared(n.prepared); err != nil {
+		h.log.Debug("a position was not sent", c.who(), "error", err)
+	}
+	n.sockets++
+}
+
+func (n *positionNews) end() {
+	if n.span != nil {
+		n.span.Int("xabar.sockets", int64(n.sockets))
+		n.span.End(nil)
+	}
+	if n.told {
+		n.w.tellReceipts(n.e)
 	}
 }
 

@@ -16,6 +16,34 @@ type sendRequest struct {
 	ReplyToSeq     *int64          `json:"replyToSeq"`
 }
 
+// set implements flatRequest.
+func (r *sendRequest) set(name string, v flatValue) bool {
+	if name == "toUserId" { // a string or a number
+		r.ToUserID = v.raw // is looked at before the handler returns
+		return true
+	}
+	if name == "replyToSeq" {
+		seq := v.number
+		r.ReplyToSeq = &seq
+		return !v.isText()
+	}
+	if !v.isText() {
+		return false
+	}
+	text := string(v.text)
+	switch name {
+	case "conversationId":
+		r.ConversationID = &text
+	case "clientMsgId":
+		r.ClientMsgID = text
+	case "text":
+		r.Text = &text
+	default:
+		return false
+	}
+	return true
+}
+
 func (c *client) send(ctx context.Context, req sendRequest, done func(chat.Sent, error)) {
 	cmd, err := req.command()
 	if err != nil {
@@ -27,13 +55,12 @@ func (c *client) send(ctx context.Context, req sendRequest, done func(chat.Sent,
 	c.hub.cfg.Metrics.Checked(start.passed())
 }
 
-func sentAnswer(sent chat.Sent) json.RawMessage {
-	answer := make([]byte, 0, len(sent.JSON)+48)
-	answer = append(answer, `{"ok":true,"duplicate":`...)
-	answer = append(answer, flag(sent.Duplicate)...)
-	answer = append(answer, `,"message":`...)
-	answer = append(answer, sent.JSON...)
-	return append(answer, '}')
+func appendSent(b []byte, sent chat.Sent) []byte {
+	b = append(b, `{"ok":true,"duplicate":`...)
+	b = strconv.AppendBool(b, sent.Duplicate)
+	b = append(b, `,"message":`...)
+	b = append(b, sent.JSON...)
+	return append(b, '}')
 }
 
 func (r *sendRequest) command() (chat.SendRequest, error) {
@@ -64,6 +91,21 @@ type seqRequest struct {
 	Seq            *int64  `json:"seq"`
 }
 
+// set implements flatRequest.
+func (r *seqRequest) set(name string, v flatValue) bool {
+	switch {
+	case name == "conversationId" && v.isText():
+		text := string(v.text)
+		r.ConversationID = &text
+	case name == "seq" && !v.isText():
+		seq := v.number
+		r.Seq = &seq
+	default:
+		return false
+	}
+	return true
+}
+
 func (r *seqRequest) parse() (chat.ID, int64, error) {
 	id, err := conversationID(r.ConversationID)
 	if err != nil {
@@ -77,8 +119,10 @@ type deliveredAnswer struct {
 	LastDeliveredSeq int64 `json:"lastDeliveredSeq"`
 }
 
-func (a deliveredAnswer) encode() json.RawMessage {
-	return json.RawMessage(`{"ok":true,"lastDeliveredSeq":` + strconv.FormatInt(a.LastDeliveredSeq, 10) + `}`)
+func appendDelivered(b []byte, a deliveredAnswer) []byte {
+	b = append(b, `{"ok":true,"lastDeliveredSeq":`...)
+	b = strconv.AppendInt(b, a.LastDeliveredSeq, 10)
+	return append(b, '}')
 }
 
 func (c *client) markDelivered(ctx context.Context, req seqRequest, done func(deliveredAnswer, error)) {
@@ -97,9 +141,12 @@ type readAnswer struct {
 	Unread      int64 `json:"unread"`
 }
 
-func (a readAnswer) encode() json.RawMessage {
-	return json.RawMessage(`{"ok":true,"unread":` + strconv.FormatInt(a.Unread, 10) +
-		`,"lastReadSeq":` + strconv.FormatInt(a.LastReadSeq, 10) + `}`)
+func appendRead(b []byte, a readAnswer) []byte {
+	b = append(b, `{"ok":true,"unread":`...)
+	b = strconv.AppendInt(b, a.Unread, 10)
+	b = append(b, `,"lastReadSeq":`...)
+	b = strconv.AppendInt(b, a.LastReadSeq, 10)
+	return append(b, '}')
 }
 
 func (c *client) markRead(ctx context.Context, req seqRequest, done func(readAnswer, error)) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync"
 
 	"xabar/chat"
 	"xabar/gateway/socketio"
@@ -24,9 +25,9 @@ type action struct {
 // stands here needs a row in docs/protocol.md and one in gateway/dialect's vocabulary.
 func (h *Hub) registerEvents() {
 	// These answer in the order of the events, from the store's queues.
-	queued(h, "message:send", (*client).send, sentAnswer)
-	queued(h, "message:delivered", (*client).markDelivered, deliveredAnswer.encode)
-	queued(h, "message:read", (*client).markRead, readAnswer.encode)
+	queued(h, "message:send", (*client).send, appendSent)
+	queued(h, "message:delivered", (*client).markDelivered, appendDelivered)
+	queued(h, "message:read", (*client).markRead, appendRead)
 
 	// These read the database, several of one socket at a time.
 	reading(h, "history", (*client).history)
@@ -70,9 +71,15 @@ func (h *Hub) only(counts EventMetrics, handle func(*client, *socketio.Event)) f
 	}
 }
 
+// answers are buffers for the answers of events that come with every message.
+var answers = sync.Pool{New: func() any { return new([]byte) }}
+
+// keptAnswer is up to how many bytes such a buffer is used again.
+const keptAnswer = 16 << 10
+
 // queued registers an event whose handler returns at once and answers later,
-// through done, which it calls exactly once.
-func queued[Req, Res any](h *Hub, event string, handle func(*client, context.Context, Req, func(Res, error)), encode func(Res) json.RawMessage) {
+// through done, which it calls exactly once. encode appends the whole answer.
+func queued[Req, Res any](h *Hub, event string, handle func(*client, context.Context, Req, func(Res, error)), encode func([]byte, Res) []byte) {
 	counts := h.event(event)
 	h.ns.Handle(event, h.only(counts, func(c *client, e *socketio.Event) {
 		start := now()
@@ -90,7 +97,12 @@ func queued[Req, Res any](h *Hub, event string, handle func(*client, context.Con
 				h.answer(span, e, nil, err)
 				return
 			}
-			h.answer(span, e, encode(res), nil)
+			buf := answers.Get().(*[]byte)
+			*buf = encode((*buf)[:0], res)
+			h.answer(span, e, *buf, nil) // which copies it
+			if cap(*buf) <= keptAnswer {
+				answers.Put(buf)
+			}
 		})
 	}))
 	h.actions[event] = action{start: func(c *client, payload json.RawMessage, reply func(any, error)) {
@@ -187,6 +199,12 @@ func decodeEvent[Req any](e *socketio.Event) (Req, error) {
 // decode reads a payload. What has another shape is invalid_argument with its field.
 func decode[Req any](raw json.RawMessage) (Req, error) {
 	var req Req
+	if flat, ok := any(&req).(flatRequest); ok {
+		if decodeFlat(raw, flat) {
+			return req, nil
+		}
+		req = *new(Req)
+	}
 	if err := json.Unmarshal(raw, &req); err != nil {
 		var wrong *json.UnmarshalTypeError
 		var known *chat.Error
@@ -276,6 +294,11 @@ func parseID(s *string) (chat.ID, bool) {
 
 // userRef reads a user's id, external id or number.
 func userRef(field string, raw json.RawMessage) (chat.UserRef, error) {
+	text := flatReader{b: raw}
+	if name, ok := text.quoted(); ok && text.end() {
+		ref := chat.UserRef(name)
+		return ref, ref.Check(field)
+	}
 	var ref chat.UserRef
 	if len(raw) == 0 || json.Unmarshal(raw, &ref) != nil {
 		return "", chat.InvalidArgument(field, "%s must be a user's id, external id or number", field)

@@ -23,6 +23,7 @@ type Prepared struct {
 	event  string
 	packet Packet
 	msgs   []*engineio.Message
+	first  [1]*engineio.Message // where msgs begins: without attachments there is one
 	sink   AckSink
 
 	notified bool // handlers of OnAnyOutgoing have been called
@@ -44,14 +45,41 @@ func (n *Namespace) PrepareRaw(event string, sink AckSink, args []byte, attachme
 	if len(attachments) > n.server.opts.MaxAttachments {
 		return nil, ErrTooManyAttachments
 	}
-	data := make([]byte, 0, len(event)+len(args)+5)
-	data = append(data, '[')
-	data = appendJSONString(data, event)
-	if len(args) > 0 {
-		data = append(data, ',')
-		data = append(data, args...)
+	if _, text := n.server.opts.Parser.(TextParser); text && len(attachments) == 0 {
+		return n.sealText(event, sink, args)
 	}
-	return n.seal(event, sink, nil, append(data, ']'), attachments)
+	data := appendEvent(make([]byte, 0, len(event)+len(args)+5), event, args)
+	return n.seal(event, sink, nil, data, attachments)
+}
+
+// appendEvent appends an event's payload.
+func appendEvent(b []byte, event string, args []byte) []byte {
+	b = append(b, '[')
+	b = appendJSONString(b, event)
+	if len(args) > 0 {
+		b = append(b, ',')
+		b = append(b, args...)
+	}
+	return append(b, ']')
+}
+
+// sealText is seal for what ends the text of its one message, and needs no memory beside that.
+func (n *Namespace) sealText(event string, sink AckSink, args []byte) (*Prepared, error) {
+	data := scratch.Get().(*[]byte)
+	defer func() {
+		if cap(*data) <= maxPooledBuffer {
+			scratch.Put(data)
+		}
+	}()
+	*data = appendEvent((*data)[:0], event, args)
+	p, err := n.encoded(event, sink, nil, *data, nil)
+	if err != nil {
+		return nil, err
+	}
+	payload := p.msgs[0].Text()
+	p.packet.Data = payload[len(payload)-len(*data):]
+	p.register()
+	return p, nil
 }
 
 func (n *Namespace) prepare(event string, sink AckSink, flags *BroadcastFlags, args []any) (*Prepared, error) {
@@ -67,6 +95,14 @@ func (n *Namespace) prepare(event string, sink AckSink, flags *BroadcastFlags, a
 
 // seal encodes the packet and registers the sink.
 func (n *Namespace) seal(event string, sink AckSink, flags *BroadcastFlags, data []byte, attachments [][]byte) (*Prepared, error) {
+	p, err := n.encoded(event, sink, flags, data, attachments)
+	if err == nil {
+		p.register()
+	}
+	return p, err
+}
+
+func (n *Namespace) encoded(event string, sink AckSink, flags *BroadcastFlags, data []byte, attachments [][]byte) (*Prepared, error) {
 	p := &Prepared{ns: n, event: event, sink: sink, packet: Packet{
 		Type: PacketEvent, Namespace: n.name, Data: data, Attachments: attachments,
 	}}
@@ -78,13 +114,17 @@ func (n *Namespace) seal(event string, sink AckSink, flags *BroadcastFlags, data
 		compress = flags.Compress
 	}
 	var err error
-	if p.msgs, err = n.server.encode(nil, &p.packet, compress); err != nil {
+	if p.msgs, err = n.server.encode(p.first[:0], &p.packet, compress); err != nil {
 		return nil, err
 	}
-	if sink != nil {
-		n.sinks.put(p.packet.ID, p)
-	}
 	return p, nil
+}
+
+// register has acknowledgements find the sink.
+func (p *Prepared) register() {
+	if p.sink != nil {
+		p.ns.sinks.put(p.packet.ID, p)
+	}
 }
 
 // Event is the event's name.
