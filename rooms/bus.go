@@ -205,10 +205,14 @@ func (b *Bus) publish(event chat.Event) error {
 		span.Int("xabar.channels", int64(channels))
 		event = chat.WithTrace(event, span.Context())
 	}
+	p.pooled = envelopes.Get().(*[]byte)
 	var err error
-	if p.payload, err = encodeEnvelope(identity{b.r.node, b.number.Add(1)}, event); err != nil {
+	if *p.pooled, err = appendEnvelope((*p.pooled)[:0], identity{b.r.node, b.number.Add(1)}, event); err != nil {
 		chat.EndSpan(span, err)
 		return err
+	}
+	if p.payload = *p.pooled; cap(p.payload) > maxPooled {
+		p.pooled = nil
 	}
 	p.done = b.taken(event, span)
 	if err = b.r.pub.publish(&p); err != nil { // nobody else will say so

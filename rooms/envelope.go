@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,9 +62,15 @@ type identity struct {
 	number uint64
 }
 
-// encodeEnvelope encodes an event once, for all channels.
-func encodeEnvelope(id identity, event chat.Event) ([]byte, error) {
-	w := envelopeWriter{b: make([]byte, 0, envelopeSize(event))}
+// envelopes is memory for envelopes on their way.
+var envelopes = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is up to how many bytes such memory is used again.
+const maxPooled = 16 << 10
+
+// appendEnvelope encodes an event once, for all channels.
+func appendEnvelope(b []byte, id identity, event chat.Event) ([]byte, error) {
+	w := envelopeWriter{b: b}
 	w.b = append(w.b, envelopeVersion, 0)
 	w.b = append(w.b, id.node[:]...)
 	w.b = binary.BigEndian.AppendUint64(w.b, id.number)
@@ -102,17 +109,9 @@ func encodeEnvelope(id identity, event chat.Event) ([]byte, error) {
 		w.id(e.A)
 		w.id(e.B)
 	default:
-		return nil, fmt.Errorf("rooms: no envelope for %T", event)
+		return b, fmt.Errorf("rooms: no envelope for %T", event)
 	}
 	return w.b, nil
-}
-
-// envelopeSize is how large the envelope will be, or a little more, where that is worth knowing.
-func envelopeSize(event chat.Event) int {
-	if e, ok := event.(*chat.MessageStored); ok {
-		return 224 + 16*len(e.MemberIDs) + len(e.JSON)
-	}
-	return 192
 }
 
 type envelopeWriter struct{ b []byte }

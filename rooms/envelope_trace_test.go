@@ -52,7 +52,7 @@ func TestEnvelopesOfTheVersionBeforeTraces(t *testing.T) {
 		if got, err := decodeEnvelope(b); err != nil || !reflect.DeepEqual(got, event) {
 			t.Errorf("%v\ngot  %+v\nwant %+v", err, got, event)
 		}
-		if sent, err := encodeEnvelope(id, event); err != nil || !bytes.Equal(sent, b) {
+		if sent, err := appendEnvelope(nil, id, event); err != nil || !bytes.Equal(sent, b) {
 			t.Errorf("%T: %v, sent\n%x instead of\n%x", event, err, sent, b)
 		}
 	}
@@ -64,7 +64,7 @@ func TestATraceFollowsWhatOldNodesRead(t *testing.T) {
 	t.Parallel()
 	trace := &chat.TraceContext{TraceID: uuid.New(), SpanID: [8]byte{1, 2, 3}, Remote: true}
 	for old, event := range oldEvents() {
-		b, err := encodeEnvelope(identity{all(0xAA), 7}, chat.WithTrace(event, trace))
+		b, err := appendEnvelope(nil, identity{all(0xAA), 7}, chat.WithTrace(event, trace))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func dialPubsub(ctx context.Context, o redis.Options, addr string) (*pubsubConn,
 	if network == "" {
 		network = "tcp"
 	}
-	conn, err := redis.NewDialer(&o)(ctx, network, addr)
+	conn, err := dialer(o)(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ type publication struct {
 	count   int        // of few
 	many    []address
 	payload []byte
+	// pooled, if not nil, is where payload's memory goes when Redis has it.
+	pooled *[]byte
 	// done, if not nil, is told once what became of it, on the publisher's goroutine: nil, or
 	// what went wrong on at least one of the channels. It must not block.
 	done func(err error)

@@ -135,31 +135,25 @@ func (p *publisher) end(ctx context.Context) {
 	p.drain(context.WithoutCancel(ctx), time.Now().Add(p.timeout))
 }
 
-// drain publishes all that is queued, or until the deadline, if there is one: what is left
-// then has failed.
+// drain publishes what is queued now, or until the deadline, if there is one: what is left
+// then has failed. What comes meanwhile has woken the next drain.
 func (p *publisher) drain(ctx context.Context, deadline time.Time) {
-	for {
-		p.mu.Lock()
-		all := p.queue
-		p.queue, p.queued, p.bytes = p.spare[:0], 0, 0
-		p.mu.Unlock()
-		p.spare = nil
-		if len(all) == 0 {
-			p.keep(all)
-			return
+	p.mu.Lock()
+	all := p.queue
+	p.queue, p.queued, p.bytes = p.spare, 0, 0
+	p.mu.Unlock()
+	p.spare = nil
+	for left := all; len(left) > 0; {
+		n := oneTrip(left)
+		if !deadline.IsZero() && time.Now().After(deadline) {
+			n = len(left)
+			p.fail(left, ErrUnavailable)
+		} else {
+			p.trip(ctx, left[:n])
 		}
-		for left := all; len(left) > 0; {
-			n := oneTrip(left)
-			if !deadline.IsZero() && time.Now().After(deadline) {
-				n = len(left)
-				p.fail(left, ErrUnavailable)
-			} else {
-				p.trip(ctx, left[:n])
-			}
-			left = left[n:]
-		}
-		p.keep(all)
+		left = left[n:]
 	}
+	p.keep(all)
 }
 
 // keep empties a queue, for use again if it is no larger than what usually waits.
@@ -200,6 +194,12 @@ func (p *publisher) trip(ctx context.Context, batch []publication) {
 	p.settle(batch, slots, err)
 	if err != nil {
 		p.slots = nil // go-redis may still have its hands on the commands
+		return
+	}
+	for i := range batch {
+		if batch[i].pooled != nil {
+			envelopes.Put(batch[i].pooled)
+		}
 	}
 }
 

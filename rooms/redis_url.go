@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"xabar/internal/sockets"
 )
 
 // ioTimeout bounds a dial, a write and the wait for an answer, unless the URL says otherwise:
@@ -105,11 +108,24 @@ func singleServer(text string) (*server, error) {
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
 	o.MaintNotificationsConfig = noNotifications()
+	o.Dialer = dialer(*o)
 	addr := o.Addr
 	return &server{
 		client: redis.NewClient(o), conn: connOptions(*o),
 		master: func(context.Context) (string, error) { return addr, nil },
 	}, nil
+}
+
+// dialer is the driver's own, with sockets that do not wake the scheduler's monitor for each message.
+func dialer(o redis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := redis.NewDialer(&o)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return sockets.Quiet(conn), nil
+	}
 }
 
 // connOptions are the parts of o that a pub/sub connection is made with.
@@ -132,6 +148,7 @@ func clusterServer(text string) (*server, error) {
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
 	o.MaintNotificationsConfig = noNotifications()
+	o.Dialer = dialer(redis.Options{TLSConfig: o.TLSConfig, DialTimeout: o.DialTimeout})
 	client := redis.NewClusterClient(o)
 	return &server{
 		client: client, cluster: client,
@@ -168,6 +185,7 @@ func sentinelServer(text string) (*server, error) {
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
 	o.DialerRetries = 1
+	o.Dialer = dialer(redis.Options{TLSConfig: o.TLSConfig, DialTimeout: o.DialTimeout})
 	return &server{
 		sentinel: true, client: redis.NewFailoverClient(o),
 		conn: connOptions(redis.Options{

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"encoding/json"
 	"strconv"
 	"unicode/utf8"
 )
@@ -11,15 +10,14 @@ import (
 // encoding/json can do beyond it.
 type flatRequest interface {
 	// set takes a field. It returns false for a field that it does not know, or not with
-	// this kind of value: then encoding/json decides about the whole payload. The value is valid
-	// during the call.
+	// this kind of value: then encoding/json decides about the whole payload.
 	set(name string, value flatValue) bool
 }
 
 // flatValue is a string without escapes, or a number that fits an int64.
 type flatValue struct {
-	raw    json.RawMessage // the value as it stands there
-	text   []byte          // what is between the quotes; nil: it is a number
+	raw    string // the value as it stands there
+	text   string // what is between the quotes
 	number int64
 }
 
@@ -28,7 +26,7 @@ func (v *flatValue) isText() bool { return v.raw[0] == '"' }
 
 // decodeFlat reads raw into req and says whether it could. If not, req may have been changed.
 func decodeFlat(raw []byte, req flatRequest) bool {
-	f := flatReader{b: raw}
+	f := flatReader{b: string(raw)} // the one copy: fields are parts of it
 	if !f.take('{') {
 		return false
 	}
@@ -41,7 +39,7 @@ func decodeFlat(raw []byte, req flatRequest) bool {
 			return false
 		}
 		value, ok := f.value()
-		if !ok || !req.set(string(name), value) {
+		if !ok || !req.set(name, value) {
 			return false
 		}
 		if f.take('}') {
@@ -56,7 +54,7 @@ func decodeFlat(raw []byte, req flatRequest) bool {
 // flatReader reads the subset of JSON that decodeFlat knows. Whatever it returns false for may be
 // valid all the same.
 type flatReader struct {
-	b   []byte
+	b   string
 	pos int
 }
 
@@ -87,9 +85,9 @@ func (f *flatReader) end() bool {
 }
 
 // quoted reads a string without escapes.
-func (f *flatReader) quoted() ([]byte, bool) {
+func (f *flatReader) quoted() (string, bool) {
 	if !f.take('"') {
-		return nil, false
+		return "", false
 	}
 	start, ascii := f.pos, true
 	for ; f.pos < len(f.b); f.pos++ {
@@ -97,14 +95,14 @@ func (f *flatReader) quoted() ([]byte, bool) {
 		case c == '"':
 			text := f.b[start:f.pos]
 			f.pos++
-			return text, ascii || utf8.Valid(text)
+			return text, ascii || utf8.ValidString(text)
 		case c < ' ' || c == '\\':
-			return nil, false
+			return "", false
 		case c >= utf8.RuneSelf:
 			ascii = false
 		}
 	}
-	return nil, false
+	return "", false
 }
 
 func (f *flatReader) value() (v flatValue, ok bool) {
@@ -117,7 +115,7 @@ func (f *flatReader) value() (v flatValue, ok bool) {
 	} else if v.number, ok = f.number(); !ok {
 		return v, false
 	}
-	v.raw = f.b[start:f.pos:f.pos]
+	v.raw = f.b[start:f.pos]
 	return v, true
 }
 
@@ -140,6 +138,6 @@ func (f *flatReader) number() (int64, bool) {
 			return 0, false
 		}
 	}
-	n, err := strconv.ParseInt(string(f.b[start:f.pos]), 10, 64)
+	n, err := strconv.ParseInt(f.b[start:f.pos], 10, 64)
 	return n, err == nil
 }

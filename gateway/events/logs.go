@@ -8,9 +8,15 @@ import (
 
 // who is whom a line of the log is about: the connection, the socket on it, and its
 // user.
-func (c *client) who() slog.Attr {
-	return slog.Group("",
-		slog.String("sid", c.socket.Conn().ID()), slog.String("socket", c.socket.ID()), slog.String("user", c.user.ID.String()))
+func (c *client) who() slog.Attr { return slog.Any("", loggedClient{c}) }
+
+// loggedClient costs nothing where the line is not written.
+type loggedClient struct{ c *client }
+
+// LogValue implements slog.LogValuer.
+func (l loggedClient) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("sid", l.c.socket.Conn().ID()), slog.String("socket", l.c.socket.ID()), slog.String("user", l.c.user.ID.String()))
 }
 
 // whose is who for a socket that may have no client yet.

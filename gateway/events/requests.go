@@ -14,30 +14,36 @@ type sendRequest struct {
 	ClientMsgID    string          `json:"clientMsgId"`
 	Text           *string         `json:"text"`
 	ReplyToSeq     *int64          `json:"replyToSeq"`
+
+	own struct { // what the pointers point to in the usual form
+		conversation, text string
+		reply              int64
+	}
 }
 
 // set implements flatRequest.
 func (r *sendRequest) set(name string, v flatValue) bool {
 	if name == "toUserId" { // a string or a number
-		r.ToUserID = v.raw // is looked at before the handler returns
+		r.ToUserID = json.RawMessage(v.raw)
 		return true
 	}
 	if name == "replyToSeq" {
-		seq := v.number
-		r.ReplyToSeq = &seq
+		r.own.reply = v.number
+		r.ReplyToSeq = &r.own.reply
 		return !v.isText()
 	}
 	if !v.isText() {
 		return false
 	}
-	text := string(v.text)
 	switch name {
 	case "conversationId":
-		r.ConversationID = &text
+		r.own.conversation = v.text
+		r.ConversationID = &r.own.conversation
 	case "clientMsgId":
-		r.ClientMsgID = text
+		r.ClientMsgID = v.text
 	case "text":
-		r.Text = &text
+		r.own.text = v.text
+		r.Text = &r.own.text
 	default:
 		return false
 	}
@@ -95,7 +101,7 @@ type seqRequest struct {
 func (r *seqRequest) set(name string, v flatValue) bool {
 	switch {
 	case name == "conversationId" && v.isText():
-		text := string(v.text)
+		text := v.text
 		r.ConversationID = &text
 	case name == "seq" && !v.isText():
 		seq := v.number

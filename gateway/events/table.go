@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"sync"
 
 	"xabar/chat"
@@ -294,7 +293,7 @@ func parseID(s *string) (chat.ID, bool) {
 
 // userRef reads a user's id, external id or number.
 func userRef(field string, raw json.RawMessage) (chat.UserRef, error) {
-	text := flatReader{b: raw}
+	text := flatReader{b: string(raw)}
 	if name, ok := text.quoted(); ok && text.end() {
 		ref := chat.UserRef(name)
 		return ref, ref.Check(field)
@@ -313,9 +312,6 @@ func requiredSeq(seq *int64) (int64, error) {
 	}
 	return *seq, nil
 }
-
-// flag is a JSON boolean.
-func flag(b bool) string { return strconv.FormatBool(b) }
 
 // cursor is a cursor as the wire has it: null after the last page.
 func cursor(s string) *string {

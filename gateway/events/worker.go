@@ -51,12 +51,26 @@ func (w *worker) run(ctx context.Context) {
 			return
 		case j := <-w.jobs:
 			w.handle(j)
+			w.handleMore()
 		case now := <-timer.C:
 			armed = false
 			w.expire(now)
 		}
 		if !armed {
 			armed = w.arm(timer)
+		}
+	}
+}
+
+// handleMore handles jobs that wait already: to look only there is cheaper than run's select. It
+// returns now and then, so that a busy worker does not forget the time.
+func (w *worker) handleMore() {
+	for range 64 {
+		select {
+		case j := <-w.jobs:
+			w.handle(j)
+		default:
+			return
 		}
 	}
 }
