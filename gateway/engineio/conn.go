@@ -1,13 +1,14 @@
 package engineio
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/gobwas/ws"
+
+	"xabar/internal/sockets"
 )
 
 // readSize is the size of the pooled read buffers. A connection holds one only while bytes of it
@@ -16,9 +17,6 @@ const readSize = 8 << 10
 
 // batchSize is how many bytes of waiting frames go out in one write.
 const batchSize = 64 << 10
-
-// errAgain: the kernel's buffer is full (or empty, for reads).
-var errAgain = errors.New("engineio: would block")
 
 var (
 	readBuffers  = sync.Pool{New: func() any { return new([readSize]byte) }}
@@ -48,7 +46,7 @@ type conn struct {
 }
 
 func newConn(nc net.Conn, form wireForm, opts *Options) *conn {
-	c := &conn{net: nc, form: form, raw: rawConn(nc)}
+	c := &conn{net: nc, form: form, raw: sockets.Raw(nc)}
 	c.frames.max = opts.MaxPayload
 	c.frames.deflate = form&formDeflate != 0
 	if c.raw != nil {
@@ -76,8 +74,8 @@ func (c *conn) fill() error {
 }
 
 func (c *conn) onReadable(fd uintptr) bool {
-	c.readN, c.readE = sysRead(fd, c.space())
-	if c.readE == errAgain {
+	c.readN, c.readE = sockets.Read(fd, c.space())
+	if c.readE == sockets.ErrAgain {
 		c.readE = nil
 		if c.frames.idle() {
 			c.release()
@@ -110,7 +108,7 @@ func (c *conn) release() {
 	c.frames.buf, c.frames.r, c.frames.w = nil, 0, 0
 }
 
-// write sends b without waiting, or waiting if blocks. It returns errAgain with what was
+// write sends b without waiting, or waiting if blocks. It returns sockets.ErrAgain with what was
 // written when the kernel's buffer is full.
 func (c *conn) write(b []byte, blocks bool) (int, error) {
 	if c.raw == nil {
@@ -127,9 +125,9 @@ func (c *conn) write(b []byte, blocks bool) (int, error) {
 
 func (c *conn) onWritable(fd uintptr) bool {
 	for c.outN < len(c.out) {
-		n, err := sysWrite(fd, c.out[c.outN:])
+		n, err := sockets.Write(fd, c.out[c.outN:])
 		c.outN += n
-		if err == errAgain && c.outBlocks {
+		if err == sockets.ErrAgain && c.outBlocks {
 			return false
 		}
 		if err != nil {

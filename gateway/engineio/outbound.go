@@ -1,5 +1,7 @@
 package engineio
 
+import "xabar/internal/sockets"
+
 // keepQueue is the capacity of an empty queue that is kept for the next messages.
 const keepQueue = 32
 
@@ -143,7 +145,7 @@ func (s *Socket) drain(how drainMode) {
 		n, err := c.writeMessages(batch, off, how == drainWait, s.server.opts.CompressionThreshold)
 		s.mu.Lock()
 		s.consume(c, n)
-		if err == errAgain {
+		if err == sockets.ErrAgain {
 			s.stalled = true
 			s.server.spawn(s.drainSlow)
 			return

@@ -27,6 +27,7 @@ var rules = []rule{
 	},
 	{
 		folder: "gateway/engineio",
+		ours:   []string{"internal/sockets"},
 		others: []string{
 			"github.com/gobwas/ws", "github.com/gobwas/httphead", "github.com/klauspost/compress",
 			"golang.org/x/sys", "golang.org/x/time",
@@ -46,13 +47,13 @@ var rules = []rule{
 	},
 	{
 		folder: "persistence",
-		ours:   []string{"chat", "migrations"},
+		ours:   []string{"chat", "migrations", "internal/sockets"},
 		others: []string{"github.com/google/uuid", "github.com/jackc/pgx/v5", "modernc.org/sqlite", "golang.org/x/sync", "github.com/riverqueue/river"},
 		why:    "a store knows the domain and its database, and nothing of who asks",
 	},
 	{
 		folder: "rooms",
-		ours:   []string{"chat", "gateway/socketio"},
+		ours:   []string{"chat", "gateway/socketio", "internal/sockets"},
 		others: []string{"github.com/redis/go-redis/v9", "github.com/vmihailenco/msgpack/v5", "github.com/google/uuid", "golang.org/x/sync"},
 		why:    "rooms implements the ports of chat and socketio, and stores nothing",
 	},

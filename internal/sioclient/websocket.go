@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/gobwas/ws"
+
+	"xabar/internal/sockets"
 )
 
 // readSize is the buffer of a connection while nothing larger comes.
@@ -34,7 +36,7 @@ func dialWebSocket(ctx context.Context, o Options) (*webSocket, error) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // a load test opens more connections than there are ports in a minute
 	}
-	w := &webSocket{conn: conn, buf: make([]byte, 0, readSize)}
+	w := &webSocket{conn: sockets.Quiet(conn), buf: make([]byte, 0, readSize)}
 	binary.LittleEndian.PutUint32(w.mask[:], rand.Uint32())
 	if early != nil {
 		b, err := early.Peek(early.Buffered())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"strconv"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"xabar/chat"
+	"xabar/internal/sockets"
 	"xabar/migrations"
 	"xabar/persistence/groupcommit"
 	"xabar/persistence/meter"
@@ -189,6 +191,7 @@ func newPool(ctx context.Context, url string, opts Options, conns int, prepare f
 		return nil, malformed(err)
 	}
 	config.MaxConns = int32(conns)
+	config.ConnConfig.DialFunc = quietly(config.ConnConfig.DialFunc)
 	config.AfterConnect = prepare
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.HealthCheckPeriod = 15 * time.Second
@@ -220,6 +223,17 @@ func newPool(ctx context.Context, url string, opts Options, conns int, prepare f
 		return nil, interpret(err)
 	}
 	return pool, nil
+}
+
+// quietly dials sockets that do not wake the scheduler's monitor for each statement.
+func quietly(dial pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return sockets.Quiet(conn), nil
+	}
 }
 
 // prepareQueued plans the statements of the queues when the connection is made, so
