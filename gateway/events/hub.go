@@ -60,7 +60,7 @@ type Config struct {
 const (
 	workerQueue      = QueueBound       // jobs waiting for a worker; a full one holds up who publishes
 	maxClientReads   = 16               // requests of one socket that wait for the database; more hold up its reader
-	poolSize         = 16               // reads of the database at a time
+	poolSize         = 64               // requests that read the database at a time; many share a statement
 	requestTimeout   = 10 * time.Second // of one request
 	lateSweep        = 5 * time.Second  // between two looks for what may be forgotten
 	streamIdle       = 5 * time.Minute  // after which a conversation's last seq is forgotten

@@ -16,9 +16,10 @@ const (
 	Positions = "position" // delivered and read
 	Outbox    = "outbox"   // removals of what was fanned out
 	Writes    = "write"    // all of these, and every other change
+	Reads     = "read"     // what connections read when they begin; not observed
 )
 
-// Queues are all names.
+// Queues are all names that are observed.
 var Queues = []string{Sends, Positions, Outbox, Writes}
 
 // Observe gives what hears of one queue's batches, by the queue's name; nil: nobody.

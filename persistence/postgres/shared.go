@@ -13,7 +13,7 @@ import (
 // moment (package readshare): one statement for all of them, as long as it is bounded for
 // each. sharePace is what a connection waits for others when many come.
 const (
-	sharePace  = 8 * time.Millisecond
+	sharePace  = 4 * time.Millisecond
 	shareBatch = 32
 	// shareTogether is how many positions a user may name whose statement is shared with others':
 	// beyond it, what starting a statement costs is little beside them, and the others would wait.
@@ -36,4 +36,13 @@ func (s *Store) readBinary(ctx context.Context, name, sql string, params [][]byt
 			return runOn(ctx, conn.Conn(), name, sql, params, read)
 		})
 	})
+}
+
+// sharedFill is the queue of shared reads that is fullest.
+func (s *Store) sharedFill() (waiting, bound int) {
+	for _, fill := range []func() (int, int){s.sessions.Fill, s.checks.Fill, s.syncs.Fill} {
+		n, most := fill()
+		waiting, bound = max(waiting, n), most
+	}
+	return waiting, bound
 }

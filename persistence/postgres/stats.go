@@ -19,6 +19,7 @@ func (s *Store) Stats() meter.Stats {
 	return meter.Stats{
 		Queues: []meter.Queue{
 			queue(meter.Sends, s.sends.Fill), queue(meter.Positions, s.moves.Fill), queue(meter.Outbox, s.closes.Fill),
+			queue(meter.Reads, s.sharedFill),
 		},
 		Pools: []meter.Pool{poolStats("read", s.read), poolStats("write", s.write)},
 	}
