@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -93,9 +94,15 @@ func TestMetricsOfAcknowledgements(t *testing.T) {
 	if got := from.Next(); !strings.Contains(got, "unknown_event") {
 		t.Fatalf("the sender got %s", got)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.events["message:send "] != sent || m.events["other unknown_event"] != 3 || m.shown != sent || m.sockets != sent || m.checked != sent {
-		t.Errorf("after %d messages: %+v", sent, m)
+	// What went out is counted behind it.
+	counted := func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return m.events["message:send "] == sent && m.events["other unknown_event"] == 3 && m.shown == sent && m.sockets == sent && m.checked == sent
+	}
+	for deadline := time.Now().Add(20 * time.Second); !counted(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %d messages: %+v", sent, m)
+		}
 	}
 }
