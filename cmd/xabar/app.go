@@ -121,7 +121,9 @@ func (a *App) closeRevoked(event chat.AccessRevoked) {
 }
 
 func (a *App) listen(ctx context.Context) (err error) {
-	var config net.ListenConfig
+	// Without TCP's own probes: Engine.IO's heartbeat finds dead peers, and the server's times find those of
+	// HTTP. They would be four system calls for each connection, and a packet each 15 s.
+	config := net.ListenConfig{KeepAlive: -1}
 	if a.publicListener, err = config.Listen(ctx, "tcp", a.cfg.Listen); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
