@@ -37,6 +37,9 @@ type Options struct {
 	// PresenceTTL is how long at most the users of a node that died count as online.
 	// Default 30 s, at least 5 s.
 	PresenceTTL time.Duration
+	// Linger keeps a channel subscribed for 2 to 4 s after nobody on this node wants it any more: clients
+	// that come back soon, as all do in a storm, then cost Redis no command.
+	Linger bool
 	// RoundTrip, if not nil, hears how long each round trip with publications took. It must be quick.
 	RoundTrip func(took time.Duration)
 	// Logger; default slog.Default().
@@ -108,6 +111,7 @@ func Open(url string, opts Options) (*Redis, error) {
 		opts: opts, log: opts.Logger.With("component", "redis"), server: s, node: uuid.New(),
 		sub: newSubscriber(), recovery: make(chan struct{}, 1),
 	}
+	r.sub.linger = opts.Linger
 	r.pub = newPublisher(s, r.log)
 	r.pub.tripped = opts.RoundTrip
 	r.main = newLink(r.sub, r.log, s.conn, s.master)

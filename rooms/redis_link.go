@@ -50,6 +50,7 @@ type link struct {
 
 	// guarded by sub.mu
 	pending     []*subscription
+	leaving     [2][]*subscription // nobody wants them: since the last tick, and since the one before
 	connected   bool
 	outstanding int       // commands that are not confirmed, of all subscriptions
 	synced      bool      // everything has been heard on this connection
@@ -151,11 +152,11 @@ func (l *link) session(ctx context.Context) (worked bool, err error) {
 func (l *link) begin() {
 	l.sub.mu.Lock()
 	defer l.sub.mu.Unlock()
-	l.pending = nil
+	l.pending, l.leaving = nil, [2][]*subscription{}
 	for _, subs := range l.sub.byKey {
 		for _, sub := range subs {
 			if sub.link == l {
-				sub.on, sub.outstanding, sub.queued = false, 0, true
+				sub.restart()
 				l.enqueue(sub)
 			}
 		}
@@ -217,6 +218,7 @@ func (l *link) write(c *pubsubConn, done <-chan struct{}) error {
 			if now.UnixNano()-l.alive.Load() > int64(pongPatience) {
 				return errSilent
 			}
+			l.lingered()
 			if err := c.command("PING"); err != nil {
 				return err
 			}
@@ -250,16 +252,21 @@ func (l *link) take() (on, off []*subscription, more bool) {
 	defer l.sub.mu.Unlock()
 	n := min(len(l.pending), chunk)
 	for _, sub := range l.pending[:n] {
-		sub.queued = false
+		over := sub.over
+		sub.queued, sub.over = false, false
 		switch wanted := sub.sink.wants(sub.channel); {
 		case wanted && !sub.on:
 			on = append(on, sub)
-		case !wanted && sub.on:
+		case !wanted && sub.on && (over || !l.sub.linger):
 			off = append(off, sub)
-		case sub.outstanding == 0:
-			l.sub.settled(sub)
-			continue
 		default:
+			if !wanted && sub.on && !sub.leaving {
+				sub.leaving = true
+				l.leaving[0] = append(l.leaving[0], sub)
+			}
+			if sub.outstanding == 0 {
+				l.sub.settled(sub)
+			}
 			continue
 		}
 		sub.on = !sub.on
@@ -270,6 +277,20 @@ func (l *link) take() (on, off []*subscription, more bool) {
 		l.pending = nil
 	}
 	return on, off, len(l.pending) > 0
+}
+
+// lingered has the link look again at what nobody has wanted for a tick or two. Called at each tick.
+func (l *link) lingered() {
+	l.sub.mu.Lock()
+	defer l.sub.mu.Unlock()
+	for _, sub := range l.leaving[1] {
+		sub.leaving, sub.over = false, true
+		if !sub.queued {
+			sub.queued = true
+			l.enqueue(sub)
+		}
+	}
+	l.leaving = [2][]*subscription{nil, l.leaving[0]}
 }
 
 // commands writes one command for each verb, or for each slot of a cluster.

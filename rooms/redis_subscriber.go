@@ -32,6 +32,8 @@ type subscription struct {
 	queued      bool           // the link will look at it
 	on          bool           // the last command sent for it was a SUBSCRIBE
 	outstanding int            // commands sent on this connection that are not confirmed
+	leaving     bool           // nobody wanted it when the link looked last; it has a place in link.leaving
+	over        bool           // and its time there is over
 	waiting     []chan<- error // who waits for the confirmation; each has room for one
 }
 
@@ -42,6 +44,8 @@ type subscription struct {
 type subscriber struct {
 	mu    sync.RWMutex // guards the maps and the subscriptions' fields; before the sinks' locks
 	byKey [verbs]map[string]*subscription
+
+	linger bool // as Options say; set before use
 
 	route func(v verb, channel string) *link // which connection hears it; set before use, called under mu
 }
@@ -148,6 +152,12 @@ func (sub *subscription) release(err error) {
 	sub.waiting = nil
 }
 
+// restart begins anew on a connection on which nothing is heard yet; the link will look at it. The
+// caller holds mu.
+func (sub *subscription) restart() {
+	sub.on, sub.outstanding, sub.queued, sub.leaving, sub.over = false, 0, true, false, false
+}
+
 // settled is called when nothing is outstanding: it forgets what nobody wants. The
 // caller holds mu.
 func (s *subscriber) settled(sub *subscription) {
@@ -174,7 +184,7 @@ func (s *subscriber) move(old []*link) {
 			continue
 		}
 		sub.release(ErrUnavailable)
-		sub.on, sub.outstanding, sub.queued = false, 0, true
+		sub.restart()
 		sub.link = s.route(sharded, sub.channel)
 		sub.link.enqueue(sub)
 	}

@@ -312,6 +312,49 @@ func TestTheLastLookDecides(t *testing.T) {
 	}
 }
 
+// TestWhoComesBackSoonCostsNothing: a channel that nobody wants is heard for two ticks.
+func TestWhoComesBackSoonCostsNothing(t *testing.T) {
+	t.Parallel()
+	sub := newSubscriber()
+	sub.linger = true
+	l := newLink(sub, slog.New(slog.DiscardHandler), redis.Options{}, nil)
+	sub.route = func(verb, string) *link { return l }
+	l.connected = true
+	owner := &switchSink{on: true}
+	want := func(when string, on, off int) {
+		t.Helper()
+		if a, b, _ := l.take(); len(a) != on || len(b) != off {
+			t.Errorf("%s: %d, %d", when, len(a), len(b))
+		}
+	}
+	change := func(on bool) {
+		owner.on = on
+		sub.touch(classic, "c", owner)
+	}
+	sub.touch(classic, "c", owner)
+	want("came", 1, 0)
+	if err := l.confirm(&frame{kind: frameSubscribed, name: []byte("c")}); err != nil {
+		t.Fatal(err)
+	}
+	change(false)
+	want("went", 0, 0)
+	l.lingered()
+	want("a tick later", 0, 0)
+	change(true)
+	want("came back", 0, 0)
+	l.lingered()
+	want("its time was over while somebody was there", 0, 0)
+	change(false)
+	want("went again", 0, 0)
+	l.lingered()
+	want("a tick later", 0, 0)
+	l.lingered()
+	want("two ticks later", 0, 1)
+	if err := l.confirm(&frame{kind: frameUnsubscribed, name: []byte("c")}); err != nil || sub.len() != 0 {
+		t.Errorf("afterwards: %v, %d kept", err, sub.len())
+	}
+}
+
 type switchSink struct{ on bool }
 
 func (s *switchSink) receive(string, []byte) {}

@@ -53,7 +53,7 @@ func (a *App) share(service func() *chat.Service) (*sharing, error) {
 	}
 	redis, err := rooms.Open(a.cfg.RedisURL, rooms.Options{
 		Sharded: a.cfg.RedisSharded, LocalRooms: localRooms, PresenceTTL: a.cfg.PresenceTTL, Logger: a.log,
-		RoundTrip: newRoundTripMetrics(a.registry),
+		RoundTrip: newRoundTripMetrics(a.registry), Linger: true,
 	})
 	if err != nil {
 		return nil, err
