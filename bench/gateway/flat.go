@@ -143,7 +143,7 @@ func (r *report) flat() string {
 				ratios = append(ratios, s.figure/base[k].figure)
 			}
 			ratio = spreadOf(ratios)
-		case m.stored > 0 || !m.ours:
+		case m.stored > 0 || !m.ours || m.target == 0:
 			continue
 		}
 		verdict := "met"
