@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"xabar/internal/sockets"
 )
 
 // ioTimeout bounds a dial, a write and the wait for an answer, unless the URL says otherwise:
@@ -114,18 +111,6 @@ func singleServer(text string) (*server, error) {
 		client: redis.NewClient(o), conn: connOptions(*o),
 		master: func(context.Context) (string, error) { return addr, nil },
 	}, nil
-}
-
-// dialer is the driver's own, with sockets that do not wake the scheduler's monitor for each message.
-func dialer(o redis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	dial := redis.NewDialer(&o)
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return sockets.Quiet(conn), nil
-	}
 }
 
 // connOptions are the parts of o that a pub/sub connection is made with.

@@ -13,6 +13,9 @@ func Read(uintptr, []byte) (int, error) { return 0, ErrAgain }
 // Write is not called either.
 func Write(uintptr, []byte) (int, error) { return 0, ErrAgain }
 
+// Empty is not called either.
+func Empty(uintptr) bool { return false }
+
 // Raw is nil where there are no descriptors.
 func Raw(net.Conn) syscall.RawConn { return nil }
 

@@ -125,9 +125,44 @@ func TestOnlyPlainSocketsAreWrapped(t *testing.T) {
 	if sockets.Quiet(a) != a || sockets.Raw(a) != nil {
 		t.Error("a pipe was taken for a socket")
 	}
-	tcp, _ := pair(t, "tcp", "127.0.0.1:0")
-	if _, ok := sockets.Quiet(tcp).(syscall.Conn); !ok {
-		t.Error("drivers can't look whether the other side has closed")
+}
+
+func TestEmpty(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, "tcp", "127.0.0.1:0")
+	empty := func() (yes bool) {
+		if err := sockets.Raw(a).Control(func(fd uintptr) { yes = sockets.Empty(fd) }); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	arrives := func() { // waits until there is something to read, a byte or the end
+		if err := sockets.Raw(a).Read(func(fd uintptr) bool { return !sockets.Empty(fd) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !empty() {
+		t.Error("nothing has come, and it is not empty")
+	}
+	if _, err := b.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	arrives()
+	if empty() {
+		t.Error("something has come, and it is empty")
+	}
+	if n, err := a.Read(make([]byte, 8)); n != 1 || err != nil {
+		t.Errorf("what was looked at is gone: %d, %v", n, err)
+	}
+	if !empty() {
+		t.Error("it was read, and it is not empty")
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	arrives()
+	if empty() {
+		t.Error("the other side has closed, and it is empty")
 	}
 }
 

@@ -22,6 +22,14 @@ func Read(fd uintptr, b []byte) (int, error) {
 // Write writes what the socket takes now. Errors: ErrAgain, those of write(2).
 func Write(fd uintptr, b []byte) (int, error) { return patient(write, fd, b) }
 
+// Empty says that a socket is open and that nothing has come: what drivers ask before they use a
+// connection again.
+func Empty(fd uintptr) bool {
+	var b [1]byte
+	_, err := patient(peek, fd, b[:])
+	return errors.Is(err, ErrAgain)
+}
+
 // patient repeats what a signal has interrupted.
 func patient(do func(uintptr, []byte) (int, error), fd uintptr, b []byte) (int, error) {
 	for {
@@ -140,6 +148,3 @@ func (q *quiet) describe(op string, err error) error {
 	}
 	return err
 }
-
-// SyscallConn implements syscall.Conn, by which drivers look whether the other side has closed.
-func (q *quiet) SyscallConn() (syscall.RawConn, error) { return q.raw, nil }
